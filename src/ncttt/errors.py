@@ -1,0 +1,25 @@
+"""The one exception that means: what was asked cannot be done, and here is why."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """What the caller asked for is wrong; the message names what was asked, found and expected.
+
+    The command line prints it as one line and exits with code 2.
+    """
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.
+
+    >>> nearest("layr2", ["layer1", "layer2", "fc"])
+    "; did you mean 'layer2' or 'layer1'?"
+    """
+    names = list(names)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {' or '.join(repr(n) for n in close)}?"
+    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"; there are: {listed}" if names else "; there are none"
