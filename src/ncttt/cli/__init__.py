@@ -1,0 +1,54 @@
+"""The command line `ncttt`: parse, call the library, print. What it does lives elsewhere."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser, auto_cli
+
+from ncttt import __version__
+from ncttt.errors import InputError
+
+DESCRIPTION = "Test-time training of image classifiers."
+Commands = dict[str, "Callable[..., Any] | Commands | str"]
+
+
+class Parser(ArgumentParser):
+    """A parser in which `--flag` alone means `--flag=true`."""
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("type") is bool:
+            kwargs.update(nargs="?", const=True)
+        return super().add_argument(*args, **kwargs)
+
+
+def commands() -> Commands:
+    """Every command by name; a group is a dictionary with its help text under `_help`."""
+    from ncttt.cli import info
+
+    return {"info": info.info}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, or 2 after one clear line about what the user did wrong."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"]:
+        print(f"ncttt {__version__}")
+        return 0
+    debug = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"] or ["--help"]
+    try:
+        auto_cli(commands(), args=arguments, parser_class=Parser, prog="ncttt", description=DESCRIPTION)
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("ncttt: interrupted", file=sys.stderr)
+        return 130
+    except (InputError, OSError) as error:
+        if debug:
+            raise
+        print(f"ncttt: {error}", file=sys.stderr)
+        return 2
+    return 0

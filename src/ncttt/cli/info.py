@@ -1,0 +1,30 @@
+"""`ncttt info`: what is installed and what this machine offers."""
+
+import json as json_module
+import platform
+
+import torch
+
+from ncttt import __version__
+
+
+def info(*, json: bool = False) -> None:
+    """Show versions, processors and what the package offers.
+
+    Args:
+        json: Print one JSON object, for scripts.
+    """
+    facts = {
+        "ncttt": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": platform.platform(),
+        "threads": torch.get_num_threads(),
+        "cuda": torch.cuda.device_count(),
+    }
+    if json:
+        print(json_module.dumps(facts))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {value}")
