@@ -1,0 +1,121 @@
+"""Adaptation to one batch: the steps, the rule that ends them, the predictions on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ncttt.branched import Branched
+from ncttt.methods.base import Method
+from ncttt.norm import Policy, statistics
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one call of an `Adapter` did.
+
+    `stopped` is `steps` (all were taken), `source level` (the batch's score reached that of source images), `guard`
+    (something was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the
+    loss before each step. Shift scores are means over the batch; None for methods without a score.
+    """
+
+    losses: tuple[float, ...] = ()
+    steps: int = 0
+    stopped: str = "nothing to learn"
+    shift_before: float | None = None
+    shift_after: float | None = None
+    fell_back: bool = False
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """What adapts: a model of its own, a method, the optimizer over what moves (if anything), and two policies."""
+
+    model: Branched
+    method: Method
+    optimizer: torch.optim.Optimizer | None
+    norm: tuple[Policy, Policy]
+
+    def score(self, images: Tensor, policy: Policy) -> tuple[Tensor, Tensor | None]:
+        """Logits and in-distribution score from one full pass."""
+        with statistics(self.model.batch_norms(), policy):
+            logits, features = self.model.forward_with_features(images)
+            return logits, self.method.score(self.model, features, logits)
+
+    def predict(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the score of the same pass where the method has one."""
+        if self.model.branch is not None and type(self.method).predict is Method.predict:
+            return self.score(images, self.norm[1])
+        with statistics(self.model.batch_norms(), self.norm[1]):
+            return self.method.predict(self.model, images), None
+
+
+class Adaptation:
+    """One batch on its way: `advance` it to a step count, ask for its `logits`, and at the end for its `trace`."""
+
+    def __init__(self, machinery: Machinery, images: Tensor, level: float | None):
+        self._do, self._images, self._level = machinery, images, level
+        self._losses: list[Tensor] = []
+        self._first_score: Tensor | None = None
+        self._prediction: tuple[Tensor, Tensor | None] | None = None
+        self._stopped = "" if machinery.optimizer else "nothing to learn"
+
+    def advance(self, count: int) -> None:
+        """Take steps until there are `count` of them, or until the batch scores like source images."""
+        if self._level is not None and not self._losses and not self._stopped and count:
+            self._first_score = self._look()
+            self._stop_at_source(self._first_score)
+        while not self._stopped and len(self._losses) < count:
+            self._step()
+
+    def logits(self) -> Tensor:
+        """Logits `(B, classes)` of the model as it stands, computed once between two steps."""
+        if self._prediction is None:
+            self._prediction = self._do.predict(self._images)
+        return self._prediction[0]
+
+    def trace(self, logits: Tensor, guard: bool) -> Trace:
+        """What happened. The only look at the losses' values, so a GPU is not made to wait for every step."""
+        last = self._prediction[1] if self._prediction else None
+        first = last if self._first_score is None else self._first_score
+        losses = torch.stack(self._losses).tolist() if self._losses else []
+        finite = bool(logits.isfinite().all()) and all(abs(loss) < torch.inf for loss in losses)
+        fell_back = guard and not finite
+        return Trace(
+            losses=tuple(losses),
+            steps=len(losses),
+            stopped="guard" if fell_back else self._stopped or "steps",
+            shift_before=None if first is None else first.mean().item(),
+            shift_after=None if last is None else last.mean().item(),
+            fell_back=fell_back,
+        )
+
+    def _look(self) -> Tensor | None:
+        """The score before any step, from the pass that predicts where both use the same statistics."""
+        if self._do.norm[0] != self._do.norm[1]:
+            return self._do.score(self._images, self._do.norm[0])[1]
+        self.logits()
+        return self._prediction[1] if self._prediction else None
+
+    def _stop_at_source(self, score: Tensor | None) -> None:
+        if self._level is not None and score is not None and score.mean() >= self._level:
+            self._stopped = "source level"
+
+    def _step(self) -> None:
+        optimizer = self._do.optimizer
+        assert optimizer is not None
+        optimizer.zero_grad(set_to_none=True)
+        with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
+            loss, score = self._do.method.adaptation_loss(self._do.model, self._images)
+            if self._first_score is None and score is not None:
+                self._first_score = score.detach()
+            if self._losses:
+                self._stop_at_source(score)
+            if self._stopped:
+                return
+            loss.backward()
+        optimizer.step()
+        self._losses.append(loss.detach())
+        self._prediction = None

@@ -1,0 +1,222 @@
+"""Adapter: a classifier that adapts to each batch before it predicts."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from ncttt.adaptation import Adaptation, Machinery, Trace
+from ncttt.branched import Branched
+from ncttt.errors import InputError, nearest
+from ncttt.methods.base import Method
+from ncttt.norm import Policy, batch_share
+from ncttt.optimizers import OptimizerFactory, make_optimizer
+from ncttt.snapshot import Snapshot
+
+Protocol = Literal["episodic", "online", "continual"]
+Norm = Policy | tuple[Policy, Policy]
+
+
+class Adapter:
+    """Calls like the classifier, but adapts to the batch first; works on a copy, never on what it was given.
+
+    Steps, learning rate, optimizer and statistics default to the method's own. `protocol`: `episodic` forgets after
+    each batch; `online` and `continual` go on until `reset()`, which an online stream calls at each new domain and a
+    continual one never. `stop="source"` ends the steps, or takes none, when the batch scores like held-out source
+    images; a number is such a level given by hand. `guard` falls back to the state before a batch whose loss or logits
+    are not finite.
+
+    >>> import ncttt
+    >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
+    >>> adapter(torch.rand(8, 3, 32, 32)).shape
+    torch.Size([8, 10])
+    """
+
+    @torch.inference_mode(False)
+    def __init__(
+        self,
+        model: nn.Module,
+        method: Method | None = None,
+        *,
+        steps: int | None = None,
+        lr: float | None = None,
+        optimizer: str | OptimizerFactory | None = None,
+        protocol: Protocol = "episodic",
+        norm: Norm | None = None,
+        stop: Literal["source"] | float | None = None,
+        guard: bool = True,
+        seed: int = 0,
+    ):
+        if protocol not in get_args(Protocol):
+            raise InputError(f"no protocol {protocol!r}{nearest(str(protocol), get_args(Protocol))}")
+        self.method = _method_for(model, method)
+        self.model = _own_copy(model, self.method)
+        self.steps = _checked_count(self.method.steps if steps is None else steps)
+        self.protocol, self.guard, self.seed = protocol, guard, seed
+        self.trace = Trace()
+        moving = self._moving()
+        optimizer = self.method.optimizer if optimizer is None else optimizer
+        lr = self.method.lr if lr is None else lr
+        self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
+        self._snapshot = Snapshot(moving | self.method.buffers(self.model), self._optimizer)
+        self._generator = torch.Generator().manual_seed(seed)
+        self.norm = self._checked_norm(self.method.norm if norm is None else norm)
+        self.stop = self._checked_stop(stop)
+        self._machinery = Machinery(self.model, self.method, self._optimizer, self.norm)
+
+    def __call__(self, images: Tensor) -> Tensor:
+        """Adapt to images `(B, C, H, W)` in [0, 1] and return their logits `(B, classes)`."""
+        return self.predict_at([self.steps], images)[0]
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def predict_at(self, steps: Sequence[int], images: Tensor) -> Tensor:
+        """Logits `(len(steps), B, classes)` after each of those step counts, from one adaptation to the images.
+
+        Online, the stream goes on from the last count. Counts behind a stop have the logits of the stop.
+        """
+        counts = [_checked_count(count) for count in steps]
+        if not counts or counts != sorted(set(counts)):
+            raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
+        images = self._ready(images)
+        before = self._snapshot.state() if self.guard and self.protocol != "episodic" else None
+        with self._randomness(images.device):
+            run = Adaptation(self._machinery, images, self._level(len(images)))
+            logits = torch.stack([_advanced(run, count) for count in counts])
+        self.trace = run.trace(logits, self.guard)
+        if self.protocol == "episodic" and self._optimizer is not None and self.trace.steps:
+            self._snapshot.reset()
+        if self.trace.fell_back:
+            if before is not None:
+                self._snapshot.load(before)
+            logits = self._unadapted(images).expand(len(counts), -1, -1).clone()
+        return logits
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def shift(self, images: Tensor, norm: Policy | None = None) -> Tensor:
+        """In-distribution probability `(B,)` of each image under the branch as it stands: low means drifted.
+
+        `norm` is the statistics policy to look with, the method's own by default; `"source"` makes the score of an
+        image independent of the rest of its batch.
+        """
+        self._need_score("shift")
+        score = self._machinery.score(self._ready(images), self.norm[0] if norm is None else norm)[1]
+        assert score is not None
+        return score
+
+    def reset(self) -> None:
+        """Forget all adaptation: source parameters, an optimizer without history, the first random state."""
+        self._snapshot.reset()
+        self._generator.manual_seed(self.seed)
+        self.trace = Trace()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The online state as tensors and numbers: `torch.save` it, `torch.load(..., weights_only=True)` it back."""
+        return {**self._snapshot.state(), "generator": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state that `state_dict` gave, in an adapter made with the same arguments."""
+        self._snapshot.load(state)
+        self._generator.set_state(state["generator"])
+
+    def __repr__(self) -> str:
+        return f"Adapter({self.method!r}, steps={self.steps}, protocol={self.protocol!r}, norm={self.norm!r})"
+
+    def _ready(self, images: Tensor) -> Tensor:
+        self.model.check_images(images)
+        return images.clone() if images.is_inference() else images.detach()
+
+    def _moving(self) -> dict[str, nn.Parameter]:
+        """Unfreeze, in the copy, just what the method moves."""
+        self.model.requires_grad_(False)
+        moving = self.method.parameters(self.model)
+        if self.method.learns and not moving:
+            raise InputError(f"{type(self.method).__name__} has a loss but nothing to move in this network")
+        for parameter in moving.values():
+            parameter.requires_grad_(True)
+        return moving
+
+    def _checked_norm(self, norm: Norm) -> tuple[Policy, Policy]:
+        pair = (norm, norm) if isinstance(norm, str) else tuple(norm)
+        if len(pair) != 2:
+            raise InputError(f"norm must be one policy or a pair (gradient, prediction); found {norm!r}")
+        if max(map(batch_share, pair)) > 0 and not self.model.batch_norms():
+            warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
+            return "source", "source"
+        return pair
+
+    def _checked_stop(self, stop: Literal["source"] | float | None) -> Literal["source"] | float | None:
+        if stop is None:
+            return None
+        self._need_score("stop")
+        if stop != "source" and not (isinstance(stop, int | float) and math.isfinite(stop)):
+            raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
+        if stop == "source" and self.method.source_level(self.model, 1) is None:
+            raise InputError("stop='source' needs the source's level; run method.calibrate(model, batches) first")
+        if stop == "source" and self.norm[0] != self.method.gradient_norm:
+            warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=4)
+        return stop
+
+    def _level(self, images: int) -> float | None:
+        if isinstance(self.stop, str):
+            return self.method.source_level(self.model, images)
+        return self.stop
+
+    def _need_score(self, what: str) -> None:
+        if type(self.method).score is Method.score:
+            raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {self.method!r}")
+
+    def _unadapted(self, images: Tensor) -> Tensor:
+        logits = self._machinery.predict(images)[0]
+        if not bool(logits.isfinite().all()):
+            raise InputError("the model's logits are not finite even without adaptation; check its weights")
+        return logits
+
+    @contextmanager
+    def _randomness(self, device: torch.device) -> Iterator[None]:
+        """Random numbers of this adapter's own: the same for every episodic call, a stream otherwise."""
+        seed = self.seed
+        if self.protocol != "episodic":
+            seed = int(torch.randint(2**62, (), generator=self._generator))
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            yield
+
+
+def _advanced(run: Adaptation, count: int) -> Tensor:
+    run.advance(count)
+    return run.logits()
+
+
+def _checked_count(steps: int) -> int:
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+        raise InputError(f"a step count must be a whole number >= 0; found {steps!r}")
+    return steps
+
+
+def _method_for(model: nn.Module, method: Method | None) -> Method:
+    own = model.method if isinstance(model, Branched) else None
+    if method is None and own is None:
+        raise InputError("a plain module needs a method, as in Adapter(net, PTBN()); found none")
+    method = method or own
+    if not isinstance(method, Method):
+        raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
+    if method.has_branch and type(own) is not type(method):
+        found = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
+        raise InputError(f"{type(method).__name__} needs a model with its branch (ncttt.attach); found {found}")
+    return method
+
+
+def _own_copy(model: nn.Module, method: Method) -> Branched:
+    own = copy.deepcopy(model)
+    own = own if isinstance(own, Branched) else Branched(own, None, method)
+    own.method = method
+    return own.eval()

@@ -1,0 +1,172 @@
+"""Checkpoints: a folder with `model.safetensors` and `model.json`; nothing in it is ever executed."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ncttt import models
+from ncttt.branched import Branched, attach
+from ncttt.errors import InputError, nearest
+from ncttt.methods import METHODS, Method
+from ncttt.noise import NOISES, Noise
+
+FORMAT = 1
+WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
+
+
+def save(model: Branched, folder: str | Path) -> None:
+    """Write a model to a folder; each file appears whole or not at all.
+
+    The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
+    """
+    if not isinstance(model, Branched):
+        raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / WEIGHTS, lambda path: save_file(_tensors(model), path))
+    text = json.dumps(describe(model), indent=2) + "\n"
+    _replace(folder / DESCRIPTION, lambda path: path.write_text(text))
+
+
+def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
+    """Read a model from a folder, in evaluation mode; it predicts bit for bit as the saved one did.
+
+    `classifier` is a network of your own architecture, whose weights are overwritten.
+    """
+    folder = Path(folder)
+    described = _read_description(folder / DESCRIPTION)
+    net = _network(described, classifier, folder)
+    example = torch.zeros(2, *described["input_shape"])
+    statistics = {name: described["preprocessing"][name] for name in ("mean", "std")}
+    method = method_from(described["method"])
+    model = attach(net, _layer(described["layer"]), method, example, **statistics)
+    _fill(model, _read_tensors(folder / WEIGHTS), folder)
+    if described["channels_last"]:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return model.eval()
+
+
+def describe(model: Branched) -> dict[str, Any]:
+    """Everything but the weights, as JSON values."""
+    normalisation = {name: getattr(model, name).flatten().tolist() for name in ("mean", "std")}
+    return {
+        "format": FORMAT,
+        "architecture": getattr(model.classifier, "architecture", None),
+        "layer": model.layer,
+        "method": method_settings(model.method),
+        "preprocessing": normalisation if model.normalises else {"mean": None, "std": None},
+        "input_shape": model.input_shape,
+        "channels_last": any(_is_channels_last(p) for p in model.parameters()),
+    }
+
+
+def method_settings(method: Method) -> dict[str, Any]:
+    """A method as JSON values: its name in METHODS and its hyper-parameters."""
+    settings = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
+    return {"name": method.name} | {key: _noise_settings(value) for key, value in settings.items()}
+
+
+def method_from(settings: dict[str, Any]) -> Method:
+    """The method that `method_settings` described."""
+    settings = dict(settings)
+    name = settings.pop("name", None)
+    if name not in METHODS:
+        raise InputError(f"no method {name!r}{nearest(str(name), METHODS)}")
+    known = {field.name for field in dataclasses.fields(METHODS[name])}
+    for key in settings.keys() - known:
+        raise InputError(f"method {name!r} has no setting {key!r}{nearest(key, known)}")
+    return METHODS[name](**{key: _from_json(value) for key, value in settings.items()})
+
+
+def _noise_settings(value: Any) -> Any:
+    if not isinstance(value, Noise):
+        return value
+    names = [name for name, kind in NOISES.items() if kind is type(value)]
+    if not names or not dataclasses.is_dataclass(value):
+        raise InputError(f"only the noise families of ncttt.noise.NOISES can be saved; found {value!r}")
+    return {"family": names[0], **dataclasses.asdict(value)}
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("family") in NOISES:
+        return NOISES[value["family"]](**{k: v for k, v in value.items() if k != "family"})
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _layer(value: str | list[str]) -> str | tuple[str, ...]:
+    return value if isinstance(value, str) else tuple(value)
+
+
+def _tensors(model: Branched) -> dict[str, Tensor]:
+    # Cloned where two names share memory (tied weights), which the format does not allow.
+    seen: set[int] = set()
+    tensors = {}
+    for name, tensor in model.state_dict().items():
+        tensor = tensor.detach().contiguous()
+        tensors[name] = tensor.clone() if tensor.data_ptr() in seen else tensor
+        seen.add(tensor.data_ptr())
+    return tensors
+
+
+def _is_channels_last(tensor: Tensor) -> bool:
+    return tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
+def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:
+    if classifier is not None:
+        return classifier
+    if described["architecture"] is None:
+        raise InputError(f"{folder} holds a network of its author's own; pass it as load(folder, classifier=net)")
+    return models.build(**described["architecture"])
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+    try:
+        described = json.loads(path.read_text())
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+    expected = {"format", "architecture", "layer", "method", "preprocessing", "input_shape", "channels_last"}
+    if not isinstance(described, dict) or described.get("format") != FORMAT or not expected <= described.keys():
+        raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
+    return described
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise InputError(f"{path} is damaged or no safetensors file: {error}") from None
+
+
+def _fill(model: Branched, tensors: dict[str, Tensor], folder: Path) -> None:
+    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if own != found:
+        name = sorted(dict(own.items() ^ found.items()))[0]
+        raise InputError(
+            f"the checkpoint in {folder} is of another architecture: {name} is {found.get(name, 'missing')} there, "
+            f"{own.get(name, 'missing')} in the network"
+        )
+    model.load_state_dict(tensors)
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Let `write` fill a temporary file beside `path`, then rename it: a full disk leaves the old file whole."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

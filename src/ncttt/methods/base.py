@@ -1,0 +1,83 @@
+"""The contract of a method: hyper-parameters, and a few small functions that the Adapter and the training call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+from ncttt.branched import Branched, Features
+from ncttt.norm import Policy
+
+
+class Objective(NamedTuple):
+    """What an adaptation step lowers, and, where the method has one, the per-image score `(B,)` of the same pass."""
+
+    loss: Tensor
+    score: Tensor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
+
+    `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
+    `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training.
+    """
+
+    name: ClassVar[str]
+    has_branch: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
+
+    steps: int = 0
+    lr: float = 0.0
+    optimizer: str = "adam"
+    norm: Policy | tuple[Policy, Policy] = "source"
+    auxiliary_weight: float = 1.0
+
+    @property
+    def gradient_norm(self) -> Policy:
+        """The statistics policy of the gradient passes."""
+        return self.norm if isinstance(self.norm, str) else self.norm[0]
+
+    @property
+    def prediction_norm(self) -> Policy:
+        """The statistics policy of the prediction."""
+        return self.norm if isinstance(self.norm, str) else self.norm[1]
+
+    def build_branch(self, classifier: nn.Module, features: Features, logits: Tensor) -> nn.Module | None:
+        """The auxiliary branch for features and logits like those of the example batch; none by default."""
+        return None
+
+    def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor | None:
+        """The auxiliary loss of joint training; features and logits come from the one joint pass."""
+        return None
+
+    def calibrate(self, model: Branched, batches: Iterable[Tensor]) -> None:
+        """Store in the branch what the method must remember of held-out source images; nothing by default."""
+
+    def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
+        """The classifier's parameters that adaptation moves, by name; none by default."""
+        return {}
+
+    def buffers(self, model: Branched) -> dict[str, Tensor]:
+        """The branch's buffers that adaptation moves, by name; none by default."""
+        return {}
+
+    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
+        """The loss that a step on these images lowers; for methods that learn."""
+        raise NotImplementedError(f"{type(self).__name__} has nothing to learn at test time")
+
+    def score(self, model: Branched, features: Features, logits: Tensor) -> Tensor | None:
+        """Per-image in-distribution probability `(B,)` under the branch; none by default."""
+        return None
+
+    def source_level(self, model: Branched, images: int) -> float | None:
+        """The mean score at which a batch of so many images counts as source; None before calibration."""
+        return None
+
+    def predict(self, model: Branched, images: Tensor) -> Tensor:
+        """Logits `(B, classes)` of the model as it stands."""
+        return model(images)

@@ -1,0 +1,169 @@
+"""NC-TTT: train a discriminator of noisy feature views, then adapt the encoder until it sees source-like features.
+
+Equations 5 to 9 of the paper. Departures, each an option whose paper form stays available: the projected features can
+be standardised or whitened, the discriminator can see the classifier's softmax, and what the loss moves is chosen
+apart from where it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ncttt.branched import Branched, Features
+from ncttt.errors import InputError
+from ncttt.methods.base import Method, Objective
+from ncttt.methods.noise_branch import NoiseBranch
+from ncttt.modes import evaluating
+from ncttt.noise import Noise, check_scales, contrastive_loss, family, soft_label
+from ncttt.norm import Policy, statistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class NCTTT(Method):
+    """Noise-contrastive test-time training; the defaults are the recommended preset.
+
+    `head`: one noise vector per position (`pixel`) or per image (`flat`). `channels`: of the projector; `hidden`: of
+    the discriminator, with BatchNorm if `discriminator_norm`. `views`: noisy samples per side. `scaling` of the
+    projected features: `none`, `standardize` or `whiten`. `conditional`: the discriminator sees the classifier's
+    softmax. `moves`: `encoder`, `norm` (scale and shift of normalisation layers) or a layer's name, for everything up
+    to and including it.
+    """
+
+    name: ClassVar[str] = "nc_ttt"
+    has_branch: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+
+    steps: int = 4
+    lr: float = 1e-3
+    norm: Policy | tuple[Policy, Policy] = "batch"
+    auxiliary_weight: float = 0.3
+    head: Literal["pixel", "flat"] = "pixel"
+    sigma_in: float = 0.5
+    sigma_out: float = 1.0
+    channels: int = 16
+    hidden: int = 256
+    discriminator_norm: bool = False
+    views: int = 1
+    scaling: Literal["none", "standardize", "whiten"] = "whiten"
+    conditional: bool = True
+    moves: str = "encoder"
+    noise: str | Noise = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_scales(self.sigma_in, self.sigma_out)
+        family(self.noise)
+        for field, choices in {"head": ("pixel", "flat"), "scaling": ("none", "standardize", "whiten")}.items():
+            if getattr(self, field) not in choices:
+                raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
+        for field in ("channels", "hidden", "views"):
+            if getattr(self, field) < 1:
+                raise InputError(f"{field} must be at least 1; found {getattr(self, field)}")
+
+    @classmethod
+    def paper_cifar(cls, **overrides: Any) -> NCTTT:
+        """The form of the paper's CIFAR experiments; tap `layer2`."""
+        paper = {"head": "flat", "channels": 96, "sigma_in": 0.0, "sigma_out": 0.015, "lr": 1e-5}
+        return cls(**(_PAPER | paper | overrides))
+
+    @classmethod
+    def paper_visda(cls, **overrides: Any) -> NCTTT:
+        """The form of the paper's VisDA-C experiments; tap `layer1`."""
+        paper = {"head": "pixel", "channels": 16, "sigma_in": 0.025, "sigma_out": 0.05, "lr": 1e-4}
+        return cls(**(_PAPER | paper | overrides))
+
+    def build_branch(self, classifier: nn.Module, features: Features, logits: Tensor) -> NoiseBranch:
+        return NoiseBranch(
+            features,
+            conditional=self.conditional,
+            classes=logits.shape[1],
+            head=self.head,
+            channels=self.channels,
+            hidden=self.hidden,
+            scaling=self.scaling,
+            discriminator_norm=self.discriminator_norm,
+        )
+
+    def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
+        """Eq. 8: every position has noise of its own, and both kinds of view share one pass of the discriminator."""
+        branch, kind = _branch(model), family(self.noise)
+        condition = branch.condition(logits)
+        losses = []
+        for head, projected in branch.each(features):
+            quiet = projected.detach().expand(self.views, *projected.shape)
+            noise = torch.cat([kind.sample(quiet, self.sigma_in), kind.sample(quiet, self.sigma_out)])
+            labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
+            losses.append(contrastive_loss(head.discriminate(projected + noise, condition), labels))
+        return torch.stack(losses).mean()
+
+    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
+        """Eq. 9 on the noise-free projection; only a class-conditional branch runs what follows the tap."""
+        if _branch(model).conditional:
+            logits, features = model.forward_with_features(images, detach=True)
+        else:
+            logits, features = None, model.features(images)
+        heads = self._discriminate(model, features, logits)
+        loss = torch.stack([F.softplus(-head).mean() for head in heads]).mean()
+        return Objective(loss, _mean_probability(heads))
+
+    def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
+        return _mean_probability(self._discriminate(model, features, logits))
+
+    @torch.no_grad()
+    def calibrate(self, model: Branched, batches: Iterable[Tensor]) -> None:
+        """Remember the mean and the spread over images of the score that held-out source images have."""
+        scores = []
+        with evaluating(model), statistics(model.batch_norms(), self.gradient_norm):
+            for images in batches:
+                logits, features = model.forward_with_features(images)
+                scores.append(self.score(model, features, logits))
+        if not scores:
+            raise InputError("calibration needs at least one batch of source images; found none")
+        score = torch.cat(scores)
+        _branch(model).source_score.copy_(torch.stack([score.mean(), score.std(correction=0)]))
+
+    def source_level(self, model: Branched, images: int) -> float | None:
+        """The least mean score of a batch that looks like source: two standard errors below the source's mean."""
+        mean, spread = _branch(model).source_score.tolist()
+        return None if mean != mean else mean - 2 * spread / images**0.5
+
+    def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
+        encoder = model.encoder_parameters()
+        if self.moves == "encoder":
+            return encoder
+        if self.moves == "norm":
+            return {name: p for name, p in model.norm_parameters().items() if name in encoder}
+        moved = model.encoder_parameters(self.moves)
+        if not moved.keys() <= encoder.keys():
+            raise InputError(f"moves={self.moves!r} lies after the tapped {model.layer!r}, which cannot move it")
+        return moved
+
+    def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:
+        """Logits `(B, P)` of the noise-free features, for each head."""
+        branch = _branch(model)
+        condition = branch.condition(logits)
+        return [head.discriminate(projected[None], condition)[0] for head, projected in branch.each(features)]
+
+
+_PAPER: dict[str, Any] = {
+    "hidden": 1024,
+    "discriminator_norm": True,
+    "scaling": "none",
+    "conditional": False,
+    "steps": 20,
+    "auxiliary_weight": 1.0,
+}
+
+
+def _branch(model: Branched) -> NoiseBranch:
+    assert isinstance(model.branch, NoiseBranch)
+    return model.branch
+
+
+def _mean_probability(heads: list[Tensor]) -> Tensor:
+    return torch.stack([head.sigmoid().mean(1) for head in heads]).mean(0)

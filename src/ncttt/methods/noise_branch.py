@@ -1,0 +1,140 @@
+"""The auxiliary branch of NC-TTT: per tapped layer a projector, a scaling and a discriminator.
+
+Whatever the features are, maps `(B, C, H, W)`, tokens `(B, N, C)` or vectors `(B, C)`, they become positions
+`(B, P, C)`, on which a 1x1 convolution is a linear layer. One noise vector covers a position (`pixel`) or the whole
+image (`flat`).
+"""
+
+import torch
+from torch import Tensor, nn
+
+from ncttt.branched import Features
+from ncttt.errors import InputError
+
+
+class Whiten(nn.Module):
+    """Decorrelate rows `(N, channels)` to unit covariance by Cholesky, with running moments like BatchNorm's.
+
+    Standardising each channel lets the projector repeat one direction in all of them; whitening does not.
+    """
+
+    mean: Tensor
+    covariance: Tensor
+
+    def __init__(self, channels: int, momentum: float = 0.1, shrinkage: float = 1e-3):
+        super().__init__()
+        self.momentum, self.shrinkage = momentum, shrinkage
+        self.register_buffer("mean", torch.zeros(channels))
+        self.register_buffer("covariance", torch.eye(channels))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        mean, covariance = self._batch_moments(rows) if self.training else (self.mean, self.covariance)
+        identity = torch.eye(len(covariance), dtype=rows.dtype, device=rows.device)
+        # Relative to the mean variance, so that shrinking the projection cannot hide in the regulariser.
+        ridge = self.shrinkage * covariance.diagonal().mean() + 1e-12
+        factor = torch.linalg.cholesky(covariance + ridge * identity)
+        inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
+        return (rows - mean) @ inverse.T
+
+    def _batch_moments(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        mean = rows.mean(0)
+        centred = rows - mean
+        covariance = centred.T @ centred / max(1, len(rows) - 1)
+        with torch.no_grad():
+            self.mean.lerp_(mean, self.momentum)
+            self.covariance.lerp_(covariance, self.momentum)
+        return mean, covariance
+
+
+def scaling_layer(scaling: str, channels: int) -> nn.Module:
+    """The layer that gives the projected features `(N, channels)` a scale, so that sigma means something."""
+    layers = {
+        "none": nn.Identity,
+        "standardize": lambda: nn.BatchNorm1d(channels, affine=False),
+        "whiten": lambda: Whiten(channels),
+    }
+    return layers[scaling]()
+
+
+class NoiseHead(nn.Module):
+    """Projector, scaling and discriminator on one layer's features."""
+
+    def __init__(
+        self,
+        features: Tensor,
+        *,
+        head: str,
+        channels: int,
+        hidden: int,
+        scaling: str,
+        classes: int,
+        discriminator_norm: bool,
+    ):
+        super().__init__()
+        positions = as_positions(features)
+        self.flat = head == "flat"
+        self.projector = nn.Linear(positions.shape[2], channels)
+        self.scaling = scaling_layer(scaling, channels)
+        self.dim = channels * (positions.shape[1] if self.flat else 1)
+        norm = [nn.BatchNorm1d(hidden)] if discriminator_norm else []
+        self.discriminator = nn.Sequential(
+            nn.Linear(self.dim + classes, hidden), *norm, nn.LeakyReLU(0.2), nn.Linear(hidden, 1)
+        )
+
+    def project(self, features: Tensor) -> Tensor:
+        """Projected features as noise-sized vectors `(B, P, dim)`; P is 1 for the flat head."""
+        projected = self.projector(as_positions(features))
+        projected = self.scaling(projected.flatten(0, 1)).view_as(projected)
+        if not self.flat:
+            return projected
+        if projected[0].numel() != self.dim:
+            raise InputError(
+                f"the flat head was built for {self.dim // projected.shape[2]} positions; found {projected.shape[1]} "
+                "(another image size?); use head='pixel', which takes any"
+            )
+        return projected.flatten(1).unsqueeze(1)
+
+    def discriminate(self, vectors: Tensor, condition: Tensor | None) -> Tensor:
+        """In-distribution logits `(V, B, P)` of vectors `(V, B, P, dim)`, all views in one pass."""
+        if condition is not None:
+            joined = condition[None, :, None, :].expand(*vectors.shape[:3], condition.shape[1])
+            vectors = torch.cat([vectors, joined], dim=-1)
+        return self.discriminator(vectors.flatten(0, 2)).view(vectors.shape[:3])
+
+
+class NoiseBranch(nn.Module):
+    """One `NoiseHead` per tapped layer, and what calibration remembers of the source."""
+
+    source_score: Tensor
+
+    def __init__(self, features: Features, *, conditional: bool, classes: int, **settings: object):
+        super().__init__()
+        self.conditional = conditional
+        joined = classes if conditional else 0
+        self.heads = nn.ModuleList(NoiseHead(f, classes=joined, **settings) for f in as_tuple(features))  # type: ignore[arg-type]
+        self.register_buffer("source_score", torch.full((2,), torch.nan))
+
+    def each(self, features: Features) -> list[tuple[NoiseHead, Tensor]]:
+        """Every head with the projected vectors `(B, P, dim)` of its layer."""
+        pairs = zip(self.heads, as_tuple(features), strict=True)
+        return [(head, head.project(f)) for head, f in pairs if isinstance(head, NoiseHead)]
+
+    def condition(self, logits: Tensor | None) -> Tensor | None:
+        """The classifier's softmax, cut off from its gradient, where the branch is class-conditional."""
+        return logits.detach().softmax(1) if self.conditional and logits is not None else None
+
+
+def as_tuple(features: Features) -> tuple[Tensor, ...]:
+    """Features of one or several layers, as a tuple."""
+    return (features,) if isinstance(features, Tensor) else features
+
+
+def as_positions(features: Tensor) -> Tensor:
+    """Maps, tokens or vectors as `(B, P, C)`; without a copy for maps in channels_last."""
+    if features.ndim == 2:
+        return features.unsqueeze(1)
+    if features.ndim == 3:
+        return features
+    if features.ndim == 4:
+        return features.permute(0, 2, 3, 1).flatten(1, 2)
+    raise InputError(f"features must be (B, C), (B, N, C) or (B, C, H, W); found {tuple(features.shape)}")

@@ -1,0 +1,60 @@
+"""Networks by name. Each remembers how it was made, so that a checkpoint can make it again."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+from ncttt.errors import InputError, nearest
+from ncttt.models.resnet import BasicBlock, Block, Bottleneck, ResNet
+
+
+def resnet18(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-18; `image_size` up to 64 gets the small stem (3x3, no pooling), larger the ImageNet one."""
+    return _make("resnet18", BasicBlock, (2, 2, 2, 2), num_classes, image_size)
+
+
+def resnet26(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-26, of bottleneck blocks."""
+    return _make("resnet26", Bottleneck, (2, 2, 2, 2), num_classes, image_size)
+
+
+def resnet34(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-34."""
+    return _make("resnet34", BasicBlock, (3, 4, 6, 3), num_classes, image_size)
+
+
+def resnet50(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-50, the paper's network."""
+    return _make("resnet50", Bottleneck, (3, 4, 6, 3), num_classes, image_size)
+
+
+def small(num_classes: int = 10, image_size: int = 32, width: int = 16) -> ResNet:
+    """A residual network of ten layers for two cores: one basic block a stage, `width` channels in the first."""
+    return _make("small", BasicBlock, (1, 1, 1, 1), num_classes, image_size, width=width)
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "resnet18": resnet18,
+    "resnet26": resnet26,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "small": small,
+}
+
+
+def build(name: str, **settings: Any) -> nn.Module:
+    """The network of that name with random weights.
+
+    >>> build("small", num_classes=7).fc.out_features
+    7
+    """
+    if name not in MODELS:
+        raise InputError(f"no network {name!r}{nearest(name, MODELS)}")
+    return MODELS[name](**settings)
+
+
+def _make(name: str, block: Block, depths: Sequence[int], num_classes: int, image_size: int, **more: int) -> ResNet:
+    net = ResNet(block, depths, num_classes, image_size, **more)
+    net.architecture = {"name": name, "num_classes": num_classes, "image_size": image_size, **more}
+    return net
