@@ -106,7 +106,6 @@ class Adaptation:
     def _step(self) -> None:
         optimizer = self._do.optimizer
         assert optimizer is not None
-        optimizer.zero_grad(set_to_none=True)
         with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
             loss, score = self._do.method.adaptation_loss(self._do.model, self._images)
             if self._first_score is None and score is not None:
@@ -117,5 +116,6 @@ class Adaptation:
                 return
             loss.backward()
         optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
         self._losses.append(loss.detach())
         self._prediction = None

@@ -130,7 +130,7 @@ class NCTTT(Method):
     def source_level(self, model: Branched, images: int) -> float | None:
         """The least mean score of a batch that looks like source: two standard errors below the source's mean."""
         mean, spread = _branch(model).source_score.tolist()
-        return None if mean != mean else mean - 2 * spread / images**0.5
+        return None if mean < 0 else mean - 2 * spread / images**0.5
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         encoder = model.encoder_parameters()

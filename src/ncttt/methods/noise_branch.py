@@ -112,7 +112,8 @@ class NoiseBranch(nn.Module):
         self.conditional = conditional
         joined = classes if conditional else 0
         self.heads = nn.ModuleList(NoiseHead(f, classes=joined, **settings) for f in as_tuple(features))  # type: ignore[arg-type]
-        self.register_buffer("source_score", torch.full((2,), torch.nan))
+        # Mean and spread of the score over held-out source images; -1, which no score has, until calibrated.
+        self.register_buffer("source_score", torch.full((2,), -1.0))
 
     def each(self, features: Features) -> list[tuple[NoiseHead, Tensor]]:
         """Every head with the projected vectors `(B, P, dim)` of its layer."""

@@ -1,0 +1,111 @@
+"""The training loop: cross-entropy plus the method's auxiliary loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ncttt.branched import Branched
+from ncttt.data import ImageSet, batches
+from ncttt.errors import InputError
+
+Augmentation = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Means over one epoch of training."""
+
+    number: int
+    cross_entropy: float
+    auxiliary: float
+    accuracy: float
+
+
+def train(
+    model: Branched,
+    data: ImageSet,
+    *,
+    epochs: int = 10,
+    batch_size: int = 128,
+    lr: float = 0.1,
+    branch_lr: float = 2e-3,
+    weight_decay: float = 5e-4,
+    auxiliary_weight: float | None = None,
+    held_out: ImageSet | None = None,
+    augment: Augmentation | None = None,
+    seed: int = 0,
+    report: Callable[[Epoch], None] | None = None,
+) -> list[Epoch]:
+    """Train classifier and branch jointly, in place, and calibrate the method on `held_out` source images.
+
+    The classifier learns by SGD with a one-cycle schedule, the branch by AdamW. `auxiliary_weight` defaults to the
+    method's own. `report` is called after every epoch.
+    """
+    _check_classes(model, data)
+    steps = epochs * (len(data) // batch_size)
+    if not steps:
+        raise InputError(f"nothing to train: {epochs} epochs of {len(data)} images in batches of {batch_size}")
+    weight = model.method.auxiliary_weight if auxiliary_weight is None else auxiliary_weight
+    optimizers = _optimizers(model, lr, branch_lr, weight_decay)
+    schedules = [
+        torch.optim.lr_scheduler.OneCycleLR(optimizer, optimizer.param_groups[0]["lr"], total_steps=steps, pct_start=0.2)
+        for optimizer in optimizers
+    ]
+    history = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for number in range(epochs):
+            model.train()
+            sums, count = torch.zeros(3), 0
+            for images, labels in batches(data, batch_size, shuffle=True, seed=seed, epoch=number, drop_last=True):
+                images = images if augment is None else augment(images)
+                sums += _step(model, images, labels, weight, optimizers)
+                count += 1
+                for schedule in schedules:
+                    schedule.step()
+            history.append(Epoch(number + 1, *(sums / count).tolist()))
+            if report is not None:
+                report(history[-1])
+    model.eval()
+    if held_out is not None:
+        model.method.calibrate(model, (images for images, _ in batches(held_out, batch_size)))
+    return history
+
+
+def _step(
+    model: Branched, images: Tensor, labels: Tensor, weight: float, optimizers: list[torch.optim.Optimizer]
+) -> Tensor:
+    """One step on one batch; returns cross-entropy, auxiliary loss and accuracy."""
+    logits, features = model.forward_with_features(images)
+    cross_entropy = F.cross_entropy(logits, labels)
+    auxiliary = model.method.training_loss(model, images, features, logits)
+    auxiliary = torch.zeros_like(cross_entropy) if auxiliary is None else auxiliary
+    for optimizer in optimizers:
+        optimizer.zero_grad(set_to_none=True)
+    (cross_entropy + weight * auxiliary).backward()
+    for optimizer in optimizers:
+        optimizer.step()
+    accuracy = (logits.argmax(1) == labels).float().mean()
+    return torch.stack([cross_entropy, auxiliary, accuracy]).detach()
+
+
+def _optimizers(
+    model: Branched, lr: float, branch_lr: float, weight_decay: float
+) -> list[torch.optim.Optimizer]:
+    optimizers: list[torch.optim.Optimizer] = [
+        torch.optim.SGD(model.classifier.parameters(), lr=lr, momentum=0.9, weight_decay=weight_decay, nesterov=True)
+    ]
+    if model.branch is not None:
+        optimizers.append(torch.optim.AdamW(model.branch.parameters(), lr=branch_lr))
+    return optimizers
+
+
+def _check_classes(model: Branched, data: ImageSet) -> None:
+    with torch.no_grad():
+        shape = model.input_shape or data.images.shape[3:0:-1]
+        classes = model.eval()(torch.zeros(1, *shape)).shape[1]
+    if classes != len(data.classes):
+        raise InputError(f"the classifier has {classes} classes, but {data.name} has {len(data.classes)}")

@@ -1,0 +1,16 @@
+"""Every method of METHODS keeps the contract on every architecture."""
+
+import pytest
+from architectures import ARCHITECTURES
+from contract import CHECKS, Case
+
+from ncttt.methods import METHODS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no BatchNorm")
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name", METHODS)
+def test_contract(name, architecture, check):
+    check(Case(architecture, METHODS[name]()))
