@@ -15,19 +15,29 @@ Commands = dict[str, "Callable[..., Any] | Commands | str"]
 
 
 class Parser(ArgumentParser):
-    """A parser in which `--flag` alone means `--flag=true`."""
+    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same."""
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
+        dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
         if kwargs.get("type") is bool:
             kwargs.update(nargs="?", const=True)
-        return super().add_argument(*args, **kwargs)
+        return super().add_argument(*dashed, *args, **kwargs)
 
 
 def commands() -> Commands:
     """Every command by name; a group is a dictionary with its help text under `_help`."""
-    from ncttt.cli import info
+    from ncttt.cli import data, info
 
-    return {"info": info.info}
+    return {
+        "info": info.info,
+        "data": {
+            "_help": "List, fetch, verify and corrupt data sets.",
+            "list": data.list_,
+            "get": data.get,
+            "check": data.check,
+            "corrupt": data.corrupt,
+        },
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

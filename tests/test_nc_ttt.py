@@ -1,0 +1,137 @@
+"""NC-TTT: its losses against slow versions, its options, its presets."""
+
+import math
+
+import noise_checks
+import pytest
+import torch
+from architectures import attached, images
+from contract import Case
+
+import ncttt
+from ncttt import InputError
+from ncttt.methods.noise_branch import Whiten
+
+CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
+def test_promise(check):
+    check()
+
+
+def test_whitening_gives_unit_covariance_and_remembers_the_source():
+    torch.manual_seed(0)
+    mixing = torch.randn(6, 6)
+    rows = torch.randn(4000, 6) @ mixing + 3
+    layer = Whiten(6, momentum=1.0, shrinkage=1e-6)
+    white = layer(rows)
+    torch.testing.assert_close(white.T.cov(), torch.eye(6), rtol=0, atol=1e-2)
+    torch.testing.assert_close(white.mean(0), torch.zeros(6), rtol=0, atol=1e-4)
+    torch.testing.assert_close(layer.eval()(rows[:1]), white[:1], rtol=1e-3, atol=1e-3)
+    assert torch.equal(layer.covariance, layer.covariance.T)
+
+
+def test_whitening_survives_a_collapsed_projection():
+    layer = Whiten(4)
+    assert layer(torch.ones(10, 4)).isfinite().all()
+    assert layer(torch.ones(1, 4)).isfinite().all()
+
+
+@pytest.mark.parametrize("head", ["pixel", "flat"])
+@pytest.mark.parametrize("scaling", ["none", "standardize", "whiten"])
+@pytest.mark.parametrize("conditional", [True, False])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "student_t"])
+def test_every_combination_trains_and_adapts(head, scaling, conditional, noise):
+    method = ncttt.NCTTT(head=head, scaling=scaling, conditional=conditional, noise=noise, views=2, hidden=16)
+    case = Case("resnet", method)
+    logits, features = case.model.train().forward_with_features(images(8))
+    loss = method.training_loss(case.model, images(8), features, logits)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(p.grad is not None for p in case.model.branch.parameters())
+    assert case.adapter()(images(4)).isfinite().all()
+
+
+@pytest.mark.parametrize("head", ["pixel", "flat"])
+def test_batches_of_one_a_thousand_and_a_short_last_one(head):
+    adapter = Case("resnet", ncttt.NCTTT(head=head, hidden=16), steps=2).adapter()
+    for count in (1, 1000, 7):
+        logits = adapter(images(count))
+        assert logits.shape[0] == count
+        assert logits.isfinite().all()
+        assert adapter.shift(images(count)).shape == (count,)
+
+
+def test_no_inner_noise_labels_views_one_and_zero():
+    method = ncttt.NCTTT(sigma_in=0.0, sigma_out=0.015, **noise_checks.PLAIN)
+    seen, loss, model = noise_checks.views_seen(method, count=8)
+    inside, outside = seen.chunk(2)
+    assert not inside.any()
+    assert outside.any(-1).all()
+    assert loss.isfinite()
+
+
+def test_moves_choose_what_learns():
+    def moved(moves: str) -> set[str]:
+        method = ncttt.NCTTT(moves=moves)
+        return set(method.parameters(attached("resnet", method, layer="layer3")))
+
+    assert all(name.startswith(("conv1", "bn1", "layer1")) for name in moved("layer1"))
+    assert "layer1.0.conv1.weight" in moved("layer1")
+    assert all("bn" in name or "downsample.1" in name for name in moved("norm"))
+    assert not any(name.startswith(("layer4", "fc")) for name in moved("encoder") | moved("norm"))
+    with pytest.raises(InputError, match="lies after the tapped 'layer3'"):
+        moved("layer4")
+    with pytest.raises(InputError, match="no layer 'layer9'"):
+        moved("layer9")
+
+
+def test_nothing_to_move_is_an_error():
+    model = attached("vgg", ncttt.NCTTT(moves="norm"), layer="0")
+    with pytest.raises(InputError, match="nothing to move"):
+        ncttt.Adapter(model)
+
+
+def test_the_papers_two_forms():
+    cifar, visda = ncttt.NCTTT.paper_cifar(), ncttt.NCTTT.paper_visda(steps=5)
+    assert (cifar.head, cifar.channels, cifar.hidden, cifar.sigma_in, cifar.sigma_out) == ("flat", 96, 1024, 0, 0.015)
+    assert (visda.head, visda.channels, visda.hidden, visda.sigma_in, visda.sigma_out) == (
+        "pixel",
+        16,
+        1024,
+        0.025,
+        0.05,
+    )
+    assert (cifar.lr, visda.lr, cifar.optimizer, visda.steps) == (1e-5, 1e-4, "adam", 5)
+    assert cifar.scaling == visda.scaling == "none"
+    assert not cifar.conditional
+    assert not visda.conditional
+    model = attached("resnet", cifar)
+    linear, norm, activation, last = model.branch.heads[0].discriminator
+    assert (linear.in_features, linear.out_features, last.out_features) == (96 * 8 * 8, 1024, 1)
+    assert (type(norm).__name__, activation.negative_slope) == ("BatchNorm1d", 0.2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"head": "round"},
+        {"scaling": "big"},
+        {"sigma_in": 1.0, "sigma_out": 0.5},
+        {"sigma_out": math.inf},
+        {"views": 0},
+        {"channels": 0},
+        {"noise": "pink"},
+    ],
+)
+def test_bad_settings_are_refused_when_made(wrong):
+    with pytest.raises(InputError):
+        ncttt.NCTTT(**wrong)
+
+
+def test_the_flat_head_names_another_image_size():
+    adapter = Case("resnet", ncttt.NCTTT(head="flat")).adapter()
+    with pytest.raises(InputError, match="head='pixel'"):
+        adapter(torch.rand(2, 3, 32, 32))
+    assert Case("resnet", ncttt.NCTTT(head="pixel")).adapter()(torch.rand(2, 3, 32, 32)).isfinite().all()
