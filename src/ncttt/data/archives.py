@@ -1,0 +1,73 @@
+"""Unpack tar and zip archives without trusting them: regular files below the target, and nothing else."""
+
+import lzma
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO
+
+from ncttt.data.writing import name_the_file
+from ncttt.errors import InputError
+
+BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError)
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Write the files of `archive` below `target`; links, devices and paths that lead elsewhere are errors.
+
+    Permissions, owners and times in the archive are ignored. Give a scratch folder as `target`: after an
+    error some files may already be there.
+    """
+    members = _zip_members if zipfile.is_zipfile(archive) else _tar_members
+    try:
+        for name, size, file in members(archive):
+            _write(file, size, target / _inside(name, archive), archive)
+    except BROKEN as error:
+        raise InputError(f"{archive}: truncated or not an archive ({error}); delete it and get it again") from error
+
+
+def _tar_members(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isdir():
+                _inside(member.name, archive)
+                continue
+            if not member.isfile():
+                raise InputError(f"{archive}: {member.name!r} is a link or a device; refused")
+            file = tar.extractfile(member)
+            assert file is not None  # only for members that are no files
+            yield member.name, member.size, file
+
+
+def _zip_members(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+    with zipfile.ZipFile(archive) as packed:
+        for member in packed.infolist():
+            mode = member.external_attr >> 16
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise InputError(f"{archive}: {member.filename!r} is a link or a device; refused")
+            if member.is_dir():
+                _inside(member.filename, archive)
+                continue
+            with packed.open(member) as file:
+                yield member.filename, member.file_size, file
+
+
+def _inside(name: str, archive: Path) -> PurePosixPath:
+    path, windows = PurePosixPath(name), PureWindowsPath(name)
+    if path.is_absolute() or windows.drive or windows.root or ".." in path.parts + windows.parts:
+        raise InputError(f"{archive}: {name!r} leads outside the target folder; refused")
+    return path
+
+
+def _write(file: IO[bytes], size: int, path: Path, archive: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # "x": a second member of the same name would replace what was already checked or written.
+    with name_the_file(path), path.open("xb") as out:
+        shutil.copyfileobj(file, out, 1 << 20)
+        written = out.tell()
+    if written != size:
+        raise EOFError(f"{path.name} has {written} of {size} bytes")

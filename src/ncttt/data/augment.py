@@ -1,0 +1,56 @@
+"""Augmentation for training, a batch at a time and on the batch's device: random crops and flips."""
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from ncttt.errors import InputError
+
+
+def pad_crop_flip(images: Tensor, padding: int = 4, generator: Generator | None = None) -> Tensor:
+    """Pad with black, cut a random window of the old size, mirror half of the images: (B, C, H, W) -> the same.
+
+    >>> pad_crop_flip(torch.rand(8, 3, 32, 32)).shape
+    torch.Size([8, 3, 32, 32])
+    """
+    height, width = images.shape[-2:]
+    return random_crop_flip(F.pad(images, [padding] * 4), height, width, generator)
+
+
+def resize_crop_flip(images: Tensor, size: int = 224, resize: int = 256, generator: Generator | None = None) -> Tensor:
+    """Scale the shorter side to `resize`, cut a random `size` x `size` window, mirror half: (B, C, size, size).
+
+    >>> resize_crop_flip(torch.rand(2, 3, 40, 60), size=24, resize=28).shape
+    torch.Size([2, 3, 24, 24])
+    """
+    height, width = images.shape[-2:]
+    if resize != min(height, width):
+        scale = resize / min(height, width)
+        target = [max(resize, round(height * scale)), max(resize, round(width * scale))]
+        images = F.interpolate(images, target, mode="bilinear", antialias=True, align_corners=False)
+    return random_crop_flip(images, size, size, generator)
+
+
+def random_crop_flip(images: Tensor, height: int, width: int, generator: Generator | None = None) -> Tensor:
+    """A random window of every image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, height, width).
+
+    >>> random_crop_flip(torch.rand(2, 3, 9, 9), 8, 8).shape
+    torch.Size([2, 3, 8, 8])
+    """
+    count, _, full_height, full_width = images.shape
+    if height > full_height or width > full_width:
+        raise InputError(f"cannot cut {height}x{width} out of images of {full_height}x{full_width}")
+    tops = _integers(full_height - height + 1, count, images, generator)
+    lefts = _integers(full_width - width + 1, count, images, generator)
+    flips = _integers(2, count, images, generator).bool()
+    rows = tops[:, None] + torch.arange(height, device=images.device)
+    columns = lefts[:, None] + torch.arange(width, device=images.device)
+    columns = torch.where(flips[:, None], columns.flip(1), columns)
+    picture = torch.arange(count, device=images.device)[:, None, None]
+    # One gather over NHWC does crop and flip together and leaves the result channels_last.
+    return images.permute(0, 2, 3, 1)[picture, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def _integers(limit: int, count: int, images: Tensor, generator: Generator | None) -> Tensor:
+    device = images.device if generator is None else generator.device
+    return torch.randint(limit, (count,), generator=generator, device=device).to(images.device)

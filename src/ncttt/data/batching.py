@@ -1,0 +1,96 @@
+"""The one source of batches: the same images in the same order for any number of workers."""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ncttt.data.imageset import ImageSet
+from ncttt.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """An iterable of (images float (B, 3, H, W) in [0, 1], labels int64 (B,)); see `batches`."""
+
+    data: ImageSet
+    order: tuple[np.ndarray, ...]
+    workers: int
+    device: str | torch.device
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        for images, labels in self._raw():
+            # uint8 NHWC seen as NCHW is channels_last already, and the conversion keeps that layout.
+            pixels = torch.from_numpy(images).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
+            yield pixels.float().div_(255), torch.from_numpy(labels).to(self.device, non_blocking=True)
+
+    def _raw(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if not self.workers:
+            yield from map(self._read, self.order)
+            return
+        # Threads suffice: Pillow and numpy release the lock. A short queue bounds the memory.
+        pool = ThreadPoolExecutor(self.workers)
+        try:
+            waiting = deque(pool.submit(self._read, indices) for indices in self.order[: self.workers + 1])
+            for upcoming in (*self.order[self.workers + 1 :], *[None] * len(waiting)):
+                yield waiting.popleft().result()
+                if upcoming is not None:
+                    waiting.append(pool.submit(self._read, upcoming))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.ascontiguousarray(self.data.images[indices]), self.data.labels[indices]
+
+
+def batches(
+    data: ImageSet,
+    batch_size: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    epoch: int = 0,
+    workers: int = 0,
+    device: str | torch.device = "cpu",
+    drop_last: bool = False,
+    rank: int = 0,
+    world: int = 1,
+) -> Batches:
+    """Batches (images float (B, 3, H, W) in [0, 1], channels last; labels int64 (B,)) of one epoch.
+
+    The order depends on (seed, epoch) only. Of `world` ranks each gets its own share; with `drop_last` all
+    get the same number of batches. `workers` threads read ahead. Normalisation belongs to the model.
+
+    >>> from ncttt.data import load
+    >>> images, labels = next(iter(batches(load("digits", "test"), 64, shuffle=True)))
+    >>> images.shape, images.dtype, labels.dtype
+    (torch.Size([64, 3, 32, 32]), torch.float32, torch.int64)
+    """
+    if batch_size < 1 or workers < 0 or not 0 <= rank < world:
+        raise InputError(
+            f"batches need batch_size >= 1, workers >= 0 and 0 <= rank < world; "
+            f"found batch_size={batch_size}, workers={workers}, rank={rank}, world={world}"
+        )
+    indices = shuffled(len(data), seed, epoch) if shuffle else np.arange(len(data))
+    share = indices[rank::world]
+    if drop_last:
+        share = share[: len(data) // world // batch_size * batch_size]
+    order = tuple(share[start : start + batch_size] for start in range(0, len(share), batch_size))
+    return Batches(data, order, workers, device)
+
+
+def shuffled(count: int, seed: int, epoch: int) -> np.ndarray:
+    """The numbers 0 .. count - 1 in an order that depends on (seed, epoch) only.
+
+    >>> sorted(shuffled(4, seed=1, epoch=0).tolist())
+    [0, 1, 2, 3]
+    """
+    generator = np.random.Generator(np.random.PCG64([seed, epoch]))
+    return np.argsort(generator.random(count), kind="stable")

@@ -1,0 +1,125 @@
+"""Fetch one file over HTTP: checked by its hash, resumed after a break, and in place only when it is complete."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ncttt.data.writing import name_the_file
+from ncttt.errors import InputError
+
+Progress = Callable[[int, int], None]
+CONNECT_SECONDS = 5
+SILENCE_SECONDS = 30
+ATTEMPTS = 4
+CHUNK = 1 << 18
+
+
+class Unreachable(InputError):
+    """The address cannot be had now; another source may do."""
+
+
+def download(
+    url: str, target: Path, known_hash: str | None, *, progress: Progress | None = None, wait: float = 1.0
+) -> Path:
+    """Fetch `url` to `target` and return it; `progress` is called with (bytes so far, bytes in all or 0).
+
+    What has arrived stays in `<target>.part`, and a later call goes on from there if the server allows it.
+    """
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # progress is ours to tell
+    registry = pooch.create(
+        path=target.parent, base_url="", registry={target.name: known_hash}, urls={target.name: url}
+    )
+    fetcher = _Resuming(target.with_name(target.name + ".part"), progress, wait)
+    try:
+        return Path(registry.fetch(target.name, downloader=fetcher))
+    except InputError:
+        raise
+    except ValueError as error:
+        # pooch has thrown the file away: keeping wrong bytes would only make the next attempt fail as well.
+        raise InputError(f"{url}: wrong checksum, the file was discarded; {_one_line(error)}") from error
+
+
+class _Resuming:
+    """A downloader for pooch that collects into a `.part` file and asks only for the bytes still missing."""
+
+    def __init__(self, part: Path, progress: Progress | None, wait: float) -> None:
+        self.part, self.progress, self.wait = part, progress, wait
+
+    def __call__(self, fname: str, action: Any, pooch: Any, *, check_only: bool | None = None) -> None:
+        # pooch's protocol names them so: the address, the file to write, itself.
+        import requests
+
+        for attempt in range(ATTEMPTS):
+            before = self._have()
+            try:
+                self._receive(fname)
+                break
+            except requests.RequestException as error:
+                # A home that cannot be reached at all fails at once; a broken transfer is worth another go.
+                if attempt == ATTEMPTS - 1 or not _transient(error, self._have() > before):
+                    raise Unreachable(f"{fname}: {_reason(error)}") from error
+                time.sleep(self.wait * (attempt + 1))
+        self.part.replace(action)
+
+    def _have(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _receive(self, url: str) -> None:
+        import requests
+
+        have = self._have()
+        # Without "identity" a server may compress on the fly, and byte positions would mean nothing.
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        timeout = (CONNECT_SECONDS, SILENCE_SECONDS)
+        with requests.get(url, headers=headers, timeout=timeout, stream=True) as response:
+            if response.status_code == requests.codes.requested_range_not_satisfiable:
+                if response.headers.get("Content-Range") == f"bytes */{have}":
+                    return  # the last run ended between the last byte and the rename
+                self.part.unlink()
+                raise requests.exceptions.ChunkedEncodingError("the partial file did not fit; starting again")
+            response.raise_for_status()
+            resumed = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+            self._append(response, have if resumed else 0)
+
+    def _append(self, response: Any, start: int) -> None:
+        import requests
+
+        length = int(response.headers.get("Content-Length", 0))
+        total = start + length if length else 0
+        have = start
+        with name_the_file(self.part), self.part.open("ab" if start else "wb") as file:
+            for chunk in response.iter_content(CHUNK):
+                file.write(chunk)
+                have += len(chunk)
+                if self.progress:
+                    self.progress(have, total)
+        if have < total:
+            raise requests.exceptions.ChunkedEncodingError(f"ended after {have} of {total} bytes")
+
+
+def _transient(error: Exception, got_something: bool) -> bool:
+    import requests
+
+    if isinstance(error, requests.HTTPError):
+        return error.response is not None and error.response.status_code >= 500
+    broken = (requests.exceptions.ChunkedEncodingError, requests.exceptions.ReadTimeout)
+    return got_something or isinstance(error, broken)
+
+
+def _reason(error: Exception) -> str:
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"the server answers {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.exceptions.ConnectTimeout):
+        return f"no connection within {CONNECT_SECONDS} s"
+    if "resolve" in str(error):
+        return "its name cannot be resolved (offline?)"
+    return _one_line(error)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

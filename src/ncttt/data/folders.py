@@ -1,0 +1,106 @@
+"""Folders of image files: `<class>/<image>`, or a list `image_list.txt` with lines `path label`."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ncttt.data.decoding import EXTENSIONS
+from ncttt.data.imageset import ImageSet
+from ncttt.data.lazy import LazyImages
+from ncttt.errors import InputError
+
+LIST = "image_list.txt"
+IMAGE_SIZE = 224
+
+
+def folder(
+    path: str | Path,
+    *,
+    image_size: int = IMAGE_SIZE,
+    classes: Sequence[str] | None = None,
+    skip_bad: bool = False,
+) -> ImageSet:
+    """The images below `path` with lazy decoding; by `image_list.txt` if there is one, else a class a folder.
+
+    `skip_bad` decodes every file once, leaves out those that fail, and names them in a warning.
+
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> place = Path(tempfile.mkdtemp())
+    >>> (place / "cat").mkdir()
+    >>> Image.new("L", (40, 30)).save(place / "cat" / "tom.png")
+    >>> folder(place, image_size=32).images.shape
+    (1, 32, 32, 3)
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise InputError(f"{path} is no folder")
+    paths, labels, names = _listed(path, classes) if (path / LIST).is_file() else _by_class(path, classes)
+    if not paths:
+        raise InputError(f"{path} holds no images; expected <class>/<image> or {LIST} with lines `path label`")
+    data = ImageSet(LazyImages(paths, image_size), np.array(labels), tuple(names), name=str(path))
+    return without_bad(data) if skip_bad else data
+
+
+def without_bad(data: ImageSet) -> ImageSet:
+    """The images that can be decoded; a warning names the others."""
+    if not isinstance(data.images, LazyImages):
+        return data
+    bad = data.images.unreadable()
+    if not bad:
+        return data
+    if len(bad) == len(data):
+        raise InputError(f"{data.name}: none of the {len(bad)} images can be read; first: {bad[0]}")
+    named = "; ".join(list(bad.values())[:5]) + ("; ..." if len(bad) > 5 else "")
+    warnings.warn(f"left out {len(bad)} of {len(data)} images: {named}", stacklevel=3)
+    return data.subset([i for i in range(len(data)) if i not in bad])
+
+
+Found = tuple[list[str], list[int], Sequence[str]]
+
+
+def _by_class(path: Path, classes: Sequence[str] | None) -> Found:
+    names = classes or sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+    paths, labels = [], []
+    for label, name in enumerate(names):
+        found = _image_files(path / name)
+        paths += found
+        labels += [label] * len(found)
+    return paths, labels, names
+
+
+def _image_files(path: Path) -> list[str]:
+    # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
+    return sorted(
+        os.path.join(folder, file)
+        for folder, _, files in os.walk(path)
+        for file in files
+        if os.path.splitext(file)[1].lower() in EXTENSIONS
+    )
+
+
+def _listed(path: Path, classes: Sequence[str] | None) -> Found:
+    paths, labels = [], []
+    for number, line in enumerate((path / LIST).read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        file, _, label = line.strip().rpartition(" ")
+        if not file or not label.isdecimal():
+            raise InputError(f"{path / LIST}, line {number}: expected `path label`, found {line!r}")
+        paths.append(os.path.join(path, file))
+        labels.append(int(label))
+    names = classes or _names_from_paths(paths, labels)
+    return paths, labels, names
+
+
+def _names_from_paths(paths: list[str], labels: list[int]) -> list[str]:
+    # The folder of a class's first image is its name when every class has a folder of its own.
+    first = {
+        label: os.path.basename(os.path.dirname(file)) for file, label in zip(paths[::-1], labels[::-1], strict=True)
+    }
+    count = max(labels, default=-1) + 1
+    names = [first.get(label, str(label)) for label in range(count)]
+    return names if len(set(names)) == count else [str(label) for label in range(count)]

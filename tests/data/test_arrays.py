@@ -1,0 +1,104 @@
+"""CIFAR-10-C, CIFAR-100-C and CIFAR-10.1 in their layout, and arrays that are wrong."""
+
+import numpy as np
+import pytest
+
+from ncttt.data import load
+from ncttt.errors import InputError
+
+
+@pytest.fixture
+def cifar_c(tmp_path, pictures):
+    folder = tmp_path / "CIFAR-10-C"
+    folder.mkdir()
+    for seed, name in enumerate(("fog", "gaussian_noise")):
+        np.save(folder / f"{name}.npy", pictures(50, seed=seed))
+    np.save(folder / "labels.npy", np.tile(np.arange(10, dtype=np.uint8), 5))
+    return tmp_path
+
+
+def test_a_severity_is_a_block_of_the_memory_mapped_file(cifar_c, pictures):
+    data = load("cifar10-c", "test", cifar_c, corruption="gaussian_noise", severity=4)
+    assert np.array_equal(data.images, pictures(50, seed=1)[30:40])
+    assert data.labels.tolist() == list(range(10))
+    assert data.labels.dtype == np.int64
+    assert isinstance(data.images, np.memmap)
+
+
+def test_cifar100_c_knows_its_classes_without_cifar100(tmp_path, pictures):
+    (tmp_path / "CIFAR-100-C").mkdir()
+    np.save(tmp_path / "CIFAR-100-C/snow.npy", pictures(10))
+    np.save(tmp_path / "CIFAR-100-C/labels.npy", np.array([98, 99] * 5))
+    data = load("cifar100-c", "test", tmp_path, "snow", 5)
+    assert [data.classes[label] for label in data.labels] == ["woman", "worm"]
+
+
+@pytest.mark.parametrize("version", ["v4", "v6"])
+def test_cifar10_1(tmp_path, pictures, version):
+    (tmp_path / "cifar-10.1").mkdir()
+    np.save(tmp_path / f"cifar-10.1/cifar10.1_{version}_data.npy", pictures(7))
+    np.save(tmp_path / f"cifar-10.1/cifar10.1_{version}_labels.npy", np.arange(7, dtype=np.int32))
+    data = load(f"cifar10.1-{version}", "test", tmp_path)
+    assert np.array_equal(data.images, pictures(7))
+    assert data.labels.tolist() == list(range(7))
+
+
+def test_an_unknown_corruption_suggests_a_known_one(cifar_c):
+    with pytest.raises(InputError, match="no corruption 'fogg'; did you mean 'fog'"):
+        load("cifar10-c", "test", cifar_c, "fogg", 1)
+
+
+@pytest.mark.parametrize("severity", [0, 6])
+def test_severities_go_from_1_to_5(cifar_c, severity):
+    with pytest.raises(InputError, match=rf"one of \(1, 2, 3, 4, 5\), found {severity}"):
+        load("cifar10-c", "test", cifar_c, "fog", severity)
+
+
+def test_corruption_and_severity_go_together(cifar_c):
+    with pytest.raises(InputError, match="go together"):
+        load("cifar10-c", "test", cifar_c, corruption="fog")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros((50, 3, 32, 32), np.uint8), np.zeros((50, 32, 32, 3), np.float32), np.zeros(50, np.uint8)],
+    ids=["planes", "floats", "flat"],
+)
+def test_wrong_shape_or_type_is_named(cifar_c, wrong):
+    np.save(cifar_c / "CIFAR-10-C/fog.npy", wrong)
+    with pytest.raises(InputError, match=r"fog\.npy: expected uint8 \(N, 32, 32, 3\), found " + str(wrong.dtype)):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+@pytest.mark.parametrize("count", [49, 45])
+def test_blocks_must_be_whole_and_fit_the_labels(cifar_c, pictures, count):
+    np.save(cifar_c / "CIFAR-10-C/fog.npy", pictures(count))
+    with pytest.raises(InputError, match=rf"fog\.npy: {count} images and 50 labels"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+def test_a_truncated_npy_file_is_an_error(cifar_c):
+    path = cifar_c / "CIFAR-10-C/fog.npy"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(InputError, match=r"fog\.npy: truncated"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+class Trap:
+    sprung = False
+
+    def __reduce__(self):
+        return setattr, (Trap, "sprung", True)
+
+
+def test_a_pickle_in_a_npy_file_is_not_executed(cifar_c):
+    np.save(cifar_c / "CIFAR-10-C/fog.npy", np.array([Trap()], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="not a plain"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+    assert not Trap.sprung
+
+
+def test_labels_out_of_range(cifar_c):
+    np.save(cifar_c / "CIFAR-10-C/labels.npy", np.full(50, 10))
+    with pytest.raises(InputError, match=r"label 10 of image 0 is not in 0\.\.9"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)

@@ -1,0 +1,158 @@
+"""CIFAR-10 and CIFAR-100 in the layouts of their home, and files that are wrong."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from ncttt.data import load
+from ncttt.data.classes import CIFAR100
+from ncttt.data.pickles import read_pickle
+from ncttt.errors import InputError
+
+
+def planes(images: np.ndarray) -> np.ndarray:
+    return images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+
+
+def write_binary(root, pictures, per_file=20):
+    folder = root / "cifar-10-batches-bin"
+    folder.mkdir(parents=True)
+    everything = pictures(6 * per_file)
+    labels = np.arange(6 * per_file) % 10
+    for i, name in enumerate([*(f"data_batch_{j}" for j in range(1, 6)), "test_batch"]):
+        part = slice(i * per_file, (i + 1) * per_file)
+        records = np.concatenate([labels[part, None].astype(np.uint8), planes(everything[part])], axis=1)
+        (folder / f"{name}.bin").write_bytes(records.tobytes())
+    return everything, labels
+
+
+def write_pickled(path, entries):
+    # Protocol 2 and an old module name are what the official files, written by Python 2, have.
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = pickle.dumps(entries, protocol=2).replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+    path.write_bytes(body)
+
+
+def test_binary_files_of_cifar10(tmp_path, pictures):
+    images, labels = write_binary(tmp_path, pictures)
+    train, test = load("cifar10", "train", tmp_path), load("cifar10", "test", tmp_path)
+    assert np.array_equal(train.images, images[:100])
+    assert np.array_equal(test.images, images[100:])
+    assert np.array_equal(train.labels, labels[:100])
+    assert train.classes[:2] == ("airplane", "automobile")
+
+
+def test_pickled_files_of_cifar10_give_the_same(tmp_path, pictures):
+    images, labels = write_binary(tmp_path / "binary", pictures)
+    for i, name in enumerate([*(f"data_batch_{j}" for j in range(1, 6)), "test_batch"]):
+        part = slice(i * 20, (i + 1) * 20)
+        entries = {b"data": planes(images[part]), b"labels": labels[part].tolist(), b"batch_label": b"x"}
+        write_pickled(tmp_path / "pickled/cifar-10-batches-py" / name, entries)
+    for split in ("train", "test"):
+        one, other = load("cifar10", split, tmp_path / "binary"), load("cifar10", split, tmp_path / "pickled")
+        assert np.array_equal(one.images, other.images)
+        assert np.array_equal(one.labels, other.labels)
+
+
+def test_cifar100_takes_fine_labels_and_the_names_of_its_meta_file(tmp_path, pictures):
+    folder = tmp_path / "cifar-100-python"
+    fine = np.arange(30) * 3 % 100
+    entries = {b"data": planes(pictures(30)), b"fine_labels": fine.tolist(), b"coarse_labels": [0] * 30}
+    write_pickled(folder / "test", entries)
+    write_pickled(folder / "meta", {b"fine_label_names": [name.encode() for name in CIFAR100]})
+    data = load("cifar100", "test", tmp_path)
+    assert np.array_equal(data.images, pictures(30))
+    assert np.array_equal(data.labels, fine)
+    assert data.classes == CIFAR100
+    assert len(CIFAR100) == len(set(CIFAR100)) == 100
+
+
+def test_held_out_part_is_fixed_balanced_and_apart_from_the_rest(tmp_path, pictures):
+    images, labels = write_binary(tmp_path, pictures, per_file=40)
+    fit, val = load("cifar10", "fit", tmp_path), load("cifar10", "val", tmp_path)
+    assert (len(fit), len(val)) == (180, 20)
+    assert np.bincount(val.labels).tolist() == [2] * 10
+    where = {image.tobytes(): i for i, image in enumerate(images)}
+    fit_at = [where[image.tobytes()] for image in np.asarray(fit.images)]
+    val_at = [where[image.tobytes()] for image in np.asarray(val.images)]
+    assert sorted(fit_at + val_at) == list(range(200))
+    assert np.array_equal(labels[val_at], val.labels)
+
+
+class Trap:
+    def __reduce__(self):
+        return exec, ("import builtins; builtins.sprung = True",)
+
+
+def test_a_malicious_pickle_is_refused_and_not_executed(tmp_path):
+    write_pickled(tmp_path / "cifar-100-python/meta", {b"fine_label_names": Trap()})
+    with pytest.raises(InputError, match=r"meta: it asks for (__builtin__|builtins)\.exec.*nothing was executed"):
+        load("cifar100", "test", tmp_path)
+    import builtins
+
+    assert not hasattr(builtins, "sprung")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("builtins", "eval"),
+        ("builtins", "getattr"),
+        ("numpy", "load"),
+        ("numpy.core.multiarray", "x"),
+    ],
+)
+def test_only_what_cifar_files_contain_can_be_named(tmp_path, module, name):
+    (tmp_path / "batch").write_bytes(f"c{module}\n{name}\n.".encode())
+    with pytest.raises(InputError, match=f"asks for {module}.{name}"):
+        read_pickle(tmp_path / "batch")
+
+
+def test_an_array_of_objects_cannot_smuggle_anything_in(tmp_path):
+    write_pickled(tmp_path / "batch", {b"data": np.array([Trap()], dtype=object)})
+    with pytest.raises(InputError, match="exec"):
+        read_pickle(tmp_path / "batch")
+
+
+def test_truncated_files_are_named(tmp_path, pictures):
+    write_binary(tmp_path, pictures)
+    path = tmp_path / "cifar-10-batches-bin/test_batch.bin"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(InputError, match=r"test_batch\.bin.*truncated"):
+        load("cifar10", "test", tmp_path)
+    write_pickled(tmp_path / "batch", {b"data": planes(pictures(3))})
+    (tmp_path / "batch").write_bytes((tmp_path / "batch").read_bytes()[:500])
+    with pytest.raises(InputError, match="batch: truncated or not a pickle"):
+        read_pickle(tmp_path / "batch")
+
+
+def test_a_label_out_of_range_is_named(tmp_path, pictures):
+    write_binary(tmp_path, pictures)
+    path = tmp_path / "cifar-10-batches-bin/test_batch.bin"
+    body = bytearray(path.read_bytes())
+    body[3 * 3073] = 10
+    path.write_bytes(body)
+    with pytest.raises(InputError, match=r"label 10 of image 3 is not in 0\.\.9"):
+        load("cifar10", "test", tmp_path)
+
+
+def test_images_of_the_wrong_shape_in_a_pickle(tmp_path):
+    folder = tmp_path / "cifar-100-python"
+    write_pickled(folder / "test", {b"data": np.zeros((4, 100), np.uint8), b"fine_labels": [0] * 4})
+    write_pickled(folder / "meta", {b"fine_label_names": [b"a"]})
+    with pytest.raises(InputError, match=r"uint8 \(N, 3072\), found uint8 \(4, 100\)"):
+        load("cifar100", "test", tmp_path)
+
+
+def test_a_missing_set_says_how_to_get_it(tmp_path):
+    with pytest.raises(InputError, match="ncttt data get cifar100"):
+        load("cifar100", "test", tmp_path)
+
+
+def test_a_missing_file_is_named(tmp_path, pictures):
+    write_binary(tmp_path, pictures)
+    (tmp_path / "cifar-10-batches-bin/data_batch_3.bin").unlink()
+    with pytest.raises(InputError, match=r"data_batch_3\.bin is missing"):
+        load("cifar10", "train", tmp_path)

@@ -1,0 +1,116 @@
+"""`ncttt data` as a user types it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ncttt.cli import main
+from ncttt.cli.data import parse_severities
+from ncttt.data import load
+from ncttt.errors import InputError
+
+
+def test_list_shows_every_set_and_what_is_there(tmp_path, capsys):
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    for name in ("train", "test", "meta"):
+        (folder / name).touch()
+    assert main(["data", "list", "--root", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    present = [name for name, facts in found["sets"].items() if facts["present"]]
+    assert present == ["digits", "cifar100"]
+    assert found["root"] == str(tmp_path)
+    assert main(["data", "list", "--root", str(tmp_path)]) == 0
+    assert "visda-c" in capsys.readouterr().out
+
+
+def test_the_root_may_come_from_the_environment(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NCTTT_DATA", str(tmp_path / "from the environment"))
+    main(["data", "list", "--json"])
+    assert json.loads(capsys.readouterr().out)["root"] == str(tmp_path / "from the environment")
+    monkeypatch.delenv("NCTTT_DATA")
+    main(["data", "list", "--json"])
+    assert json.loads(capsys.readouterr().out)["root"].endswith("ncttt")
+
+
+def test_check_names_what_is_wrong_and_exits_with_2(tmp_path, capsys):
+    (tmp_path / "cifar-10-batches-bin").mkdir()
+    assert main(["data", "check", "cifar10", "--root", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert "test_batch.bin: missing" in out
+    assert err == "ncttt: cifar10: 6 of 6 checks failed\n"
+
+
+def test_the_python_version_of_cifar10_is_known_too(tmp_path, capsys):
+    (tmp_path / "cifar-10-batches-py").mkdir()
+    (tmp_path / "cifar-10-batches-py/test_batch").write_bytes(b"wrong")
+    main(["data", "list", "--root", str(tmp_path), "--json"])
+    assert json.loads(capsys.readouterr().out)["sets"]["cifar10"]["present"]
+    assert main(["data", "check", "cifar10", "--root", str(tmp_path)]) == 2
+    assert "test_batch: expected md5:40351d587109b95175f43aff81a1287e, found" in capsys.readouterr().out
+
+
+def test_check_of_a_folder_finds_the_bad_image(class_folder, capsys):
+    (class_folder / "dog/0.png").write_bytes(b"broken")
+    assert main(["data", "check", str(class_folder), "--json"]) == 2
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert findings["4 images"] == "ok"
+    assert [name for name in findings if name.endswith("dog/0.png")]
+
+
+def test_an_unknown_set_is_one_line(capsys):
+    assert main(["data", "get", "cifar11"]) == 2
+    assert capsys.readouterr().err.startswith("ncttt: no data set 'cifar11'; did you mean 'cifar10'")
+
+
+def test_corrupt_then_load_equals_corrupting_on_the_fly(tmp_path, capsys):
+    out = tmp_path / "digits-c"
+    command = ["data", "corrupt", "digits", "--severity", "2,5", "--corruptions", "fog,gaussian_noise", "--seed", "3"]
+    assert main([*command, "--workers", "1", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.strip() == str(out)
+    assert sorted(path.name for path in out.iterdir()) == [
+        "corruptions.json",
+        "fog.npy",
+        "gaussian_noise.npy",
+        "labels.npy",
+    ]
+    made = load(str(out), "test", corruption="gaussian_noise", severity=5)
+    flying = load("digits", "test", corruption="gaussian_noise", severity=5, seed=3)
+    assert np.array_equal(made.images, flying.images)
+    assert np.array_equal(made.labels, flying.labels)
+    with pytest.raises(InputError, match=r"severity must be one of \(2, 5\), found 3"):
+        load(str(out), "test", corruption="fog", severity=3)
+    assert main(["data", "check", str(out)]) == 0
+
+
+def test_corrupt_a_folder_with_a_bad_image(class_folder, tmp_path, capsys):
+    (class_folder / "cat/2.png").write_bytes(b"broken")
+    out = str(tmp_path / "pets-c")
+    command = ["data", "corrupt", str(class_folder), "--split", "all", "--image-size", "32", "--out", out]
+    command += ["--corruptions", "contrast", "--severity", "1", "--workers", "1"]
+    assert main(command) == 2
+    assert "cat/2.png: cannot be read as an image" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match=r"cat/2\.png"):
+        assert main([*command, "--skip-bad"]) == 0
+    assert load(out, "test", corruption="contrast", severity=1).labels.tolist() == [0, 0, 1, 1]
+
+
+def test_images_of_a_folder_are_corrupted_when_they_are_decoded(class_folder):
+    lazy = load(str(class_folder), "all", corruption="shot_noise", severity=3, image_size=32)
+    whole = np.asarray(lazy.images)
+    assert whole.shape == (5, 32, 32, 3)
+    assert np.array_equal(lazy.images[np.array([3, 1])], whole[[3, 1]])
+    assert np.array_equal(np.asarray(lazy.subset([4, 2]).images), whole[[4, 2]])
+    assert not np.array_equal(whole, load(str(class_folder), "all", image_size=32).images)
+
+
+@pytest.mark.parametrize("text", ["0", "1-6", "a", "", "3-1"])
+def test_severities_that_make_no_sense(text):
+    with pytest.raises(InputError, match="severities"):
+        parse_severities(text)
+
+
+def test_an_unknown_corruption_is_one_line(tmp_path, capsys):
+    assert main(["data", "corrupt", "digits", "--out", str(tmp_path), "--corruptions", "fogg"]) == 2
+    assert "no corruption 'fogg'; did you mean 'fog'" in capsys.readouterr().err
