@@ -1,0 +1,309 @@
+"""The adapter: protocols, the stop rule, the guard, the trace, saved streams, and bad input."""
+
+import copy
+import io
+
+import pytest
+import torch
+from architectures import CLASSES, attached, images, resnet
+from contract import Case
+from torch import nn
+from torch.nn import functional as F
+
+import ncttt
+from ncttt import InputError
+from ncttt.norm import blend
+
+METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32)
+
+
+def test_one_step_equals_a_hand_written_loop():
+    case = Case("resnet", METHOD)
+    batch = images(8)
+    found = case.adapter(steps=2, lr=1e-2)(batch)
+    net, branch = copy.deepcopy(case.model.classifier), copy.deepcopy(case.model.branch)
+    net.train()
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.track_running_stats, module.running_mean, module.running_var = False, None, None
+    head = branch.heads[0].eval()
+
+    def normalised(x):
+        return (x - torch.tensor([0.5, 0.4, 0.3])[:, None, None]) / 0.2
+
+    encoder = nn.Sequential(net.conv1, net.bn1, net.relu, net.layer1, net.layer2)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-2)
+    for _ in range(2):
+        maps = encoder(normalised(batch))
+        projected = F.conv2d(maps, head.projector.weight[:, :, None, None], head.projector.bias)
+        projected = F.batch_norm(projected, head.scaling.running_mean, head.scaling.running_var)
+        first, _, last = head.discriminator
+        hidden = F.leaky_relu(F.conv2d(projected, first.weight[:, :, None, None], first.bias), 0.2)
+        logit = F.conv2d(hidden, last.weight[:, :, None, None], last.bias)
+        loss = -F.logsigmoid(logit).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.testing.assert_close(found, net(normalised(batch)).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_zero_steps_of_nc_ttt_are_exactly_ptbn():
+    model = attached("resnet", METHOD)
+    ptbn = ncttt.Adapter(model, ncttt.PTBN())(images(6))
+    assert torch.equal(ncttt.Adapter(model, steps=0)(images(6)), ptbn)
+    assert not torch.equal(ncttt.Adapter(model, ncttt.Source())(images(6)), ptbn)
+
+
+def test_source_is_the_model_itself():
+    model = attached("resnet", METHOD)
+    with torch.no_grad():
+        assert torch.equal(ncttt.Adapter(model, ncttt.Source())(images(6)), model(images(6)))
+    net = resnet().eval()
+    with torch.no_grad():
+        assert torch.equal(ncttt.Adapter(net, ncttt.Source())(images(6)), net(images(6)))
+
+
+def test_online_goes_on_and_episodic_forgets():
+    case = Case("resnet", METHOD)
+    online, continual, episodic = (case.adapter(protocol=p) for p in ("online", "continual", "episodic"))
+    first = [a(images(6)) for a in (online, continual, episodic)]
+    second = [a(images(6)) for a in (online, continual, episodic)]
+    assert torch.equal(first[0], first[2])
+    assert torch.equal(first[0], first[1])
+    assert torch.equal(second[2], first[2])
+    assert not torch.equal(second[0], first[0])
+    assert torch.equal(second[0], second[1])
+
+
+def test_online_continues_from_the_last_count():
+    case = Case("resnet", METHOD)
+    by_counts, by_calls = case.adapter(protocol="online"), case.adapter(protocol="online", steps=1)
+    at = by_counts.predict_at([1, 2], images(6))
+    assert torch.equal(at[0], by_calls(images(6)))
+    assert torch.equal(at[1], by_calls(images(6)))
+    assert torch.equal(by_counts.predict_at([1], images(6, 2))[0], by_calls(images(6, 2)))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9)])
+def test_an_online_stream_can_be_saved_and_resumed(optimizer):
+    case = Case("resnet", METHOD, protocol="online", optimizer=optimizer)
+    straight = case.adapter()
+    expected = [straight(images(6, seed)) for seed in range(4)]
+    first = case.adapter()
+    for seed in range(2):
+        first(images(6, seed))
+    file = io.BytesIO()
+    torch.save(first.state_dict(), file)
+    first(images(6, 9))
+    file.seek(0)
+    second = case.adapter()
+    second.load_state_dict(torch.load(file, weights_only=True))
+    for seed in (2, 3):
+        assert torch.equal(second(images(6, seed)), expected[seed])
+
+
+def test_a_state_of_another_adapter_is_refused():
+    state = Case("resnet", ncttt.NCTTT(moves="layer1")).adapter(protocol="online").state_dict()
+    with pytest.raises(InputError, match="moves other tensors"):
+        Case("resnet", METHOD).adapter(protocol="online").load_state_dict(state)
+
+
+def calibrated(level: float | None = None) -> ncttt.Branched:
+    model = attached("resnet", METHOD)
+    METHOD.calibrate(model, [images(16, seed) for seed in range(4)])
+    if level is not None:
+        model.branch.source_score.copy_(torch.tensor([level, 0.0]))
+    return model
+
+
+def test_calibration_stores_mean_and_spread_of_the_source_score():
+    model = calibrated()
+    adapter = ncttt.Adapter(model)
+    scores = torch.cat([adapter.shift(images(16, seed)) for seed in range(4)])
+    torch.testing.assert_close(model.branch.source_score, torch.stack([scores.mean(), scores.std(correction=0)]))
+    level = METHOD.source_level(model, 25)
+    assert level == pytest.approx((scores.mean() - 2 * scores.std(correction=0) / 5).item(), abs=1e-6)
+
+
+def forwards(adapter: ncttt.Adapter, layer: str) -> list[int]:
+    """Counts the passes through a layer of the adapter's own model from now on."""
+    seen: list[int] = []
+    adapter.model.classifier.get_submodule(layer).register_forward_hook(lambda m, i, o: seen.append(len(o)))
+    return seen
+
+
+def test_a_batch_at_source_level_takes_no_step_and_one_forward():
+    adapter = ncttt.Adapter(calibrated(level=0.0), stop="source")
+    seen = forwards(adapter, "conv1")
+    logits = adapter(images(8))
+    assert len(seen) == 1
+    assert (adapter.trace.stopped, adapter.trace.steps) == ("source level", 0)
+    assert torch.equal(logits, ncttt.Adapter(adapter.model, ncttt.PTBN())(images(8)))
+
+
+def test_the_stop_rule_ends_the_steps_at_the_level():
+    model = calibrated()
+    free = ncttt.Adapter(model, steps=20, lr=1e-2)
+    free(images(8))
+    low, high = free.trace.shift_before, free.trace.shift_after
+    assert high > low
+    adapter = ncttt.Adapter(model, steps=20, lr=1e-2, stop=(low + high) / 2)
+    at = adapter.predict_at([0, 5, 20], images(8))
+    assert adapter.trace.stopped == "source level"
+    assert 0 < adapter.trace.steps < 20
+    assert adapter.trace.shift_after >= (low + high) / 2
+    taken = adapter.trace.steps
+    assert torch.equal(at[-1], ncttt.Adapter(model, steps=taken, lr=1e-2)(images(8)))
+
+
+def test_an_unreachable_level_takes_all_steps_and_changes_nothing():
+    model = calibrated(level=2.0)
+    with_rule, without = ncttt.Adapter(model, steps=3, stop="source"), ncttt.Adapter(model, steps=3)
+    assert torch.equal(with_rule(images(8)), without(images(8)))
+    assert with_rule.trace.stopped == without.trace.stopped == "steps"
+    assert with_rule.trace.losses == without.trace.losses
+
+
+def test_stop_and_shift_need_a_score_and_a_level():
+    with pytest.raises(InputError, match="calibrate"):
+        ncttt.Adapter(attached("resnet", METHOD), stop="source")
+    with pytest.raises(InputError, match="needs a method with a score"):
+        ncttt.Adapter(calibrated(), ncttt.PTBN(), stop="source")
+    with pytest.raises(InputError, match="needs a method with a score"):
+        ncttt.Adapter(resnet(), ncttt.PTBN()).shift(images(2))
+    with pytest.raises(InputError, match="stop must be"):
+        ncttt.Adapter(calibrated(), stop=float("nan"))
+    with pytest.warns(UserWarning, match="other statistics"):
+        ncttt.Adapter(calibrated(), stop="source", norm="source")
+
+
+def test_shift_scores_are_means_over_positions_under_the_policy():
+    model = attached("resnet", METHOD)
+    adapter = ncttt.Adapter(model)
+    score = adapter.shift(images(6), norm="source")
+    head = model.branch.heads[0]
+    with torch.no_grad():
+        expected = head.discriminate(head.project(model.features(images(6)))[None], None)[0].sigmoid().mean(1)
+    torch.testing.assert_close(score, expected)
+    assert ((score >= 0) & (score <= 1)).all()
+    assert not torch.allclose(score, adapter.shift(images(6)))
+
+
+def test_the_trace_tells_what_happened():
+    adapter = Case("resnet", METHOD).adapter(steps=3)
+    assert adapter.trace == ncttt.Trace()
+    adapter(images(6))
+    trace = adapter.trace
+    assert (trace.steps, len(trace.losses), trace.stopped, trace.fell_back) == (3, 3, "steps", False)
+    assert trace.shift_after > trace.shift_before
+    assert trace.shift_before == pytest.approx(adapter.shift(images(6)).mean().item(), abs=1e-6)
+    ptbn = ncttt.Adapter(resnet(), ncttt.PTBN())
+    ptbn(images(2))
+    assert ptbn.trace.stopped == "nothing to learn"
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online"])
+def test_the_guard_falls_back_to_the_state_before_the_batch(protocol):
+    case = Case("resnet", METHOD, protocol=protocol)
+    adapter = case.adapter()
+    adapter(images(6))
+    before = adapter.state_dict()
+    clean = case.adapter(steps=0)
+    clean.load_state_dict(before)
+    expected = clean(images(6, 1))
+    for group in adapter._optimizer.param_groups:
+        group["lr"] = 1e30
+    logits = adapter(images(6, 1))
+    assert adapter.trace.fell_back
+    assert adapter.trace.stopped == "guard"
+    assert torch.equal(logits, expected)
+    for name, tensor in adapter.state_dict()["tensors"].items():
+        assert torch.equal(tensor, before["tensors"][name])
+    for key, history in before["optimizer"].items():
+        for entry, value in history.items():
+            assert torch.equal(adapter.state_dict()["optimizer"][key][entry], value)
+
+
+def test_without_the_guard_the_user_sees_what_happened():
+    adapter = Case("resnet", METHOD).adapter(guard=False, lr=1e30)
+    assert not adapter(images(6)).isfinite().all()
+    assert not adapter.trace.fell_back
+    assert adapter(images(6)).shape == (6, CLASSES)
+
+
+def test_a_network_with_broken_weights_is_an_error_not_nan():
+    net = resnet()
+    net.fc.weight.data[0, 0] = torch.nan
+    with pytest.raises(InputError, match="not finite even without adaptation"):
+        ncttt.Adapter(net, ncttt.Source())(images(2))
+
+
+def test_policies_can_differ_between_gradient_and_prediction():
+    case = Case("resnet", METHOD)
+    mixed = case.adapter(norm=("batch", "source"))
+    logits = mixed(images(6))
+    assert mixed.norm == ("batch", "source")
+    adapted = case.adapter(protocol="online")
+    adapted(images(6))
+    with torch.no_grad():
+        assert torch.equal(logits, adapted.model(images(6)))
+    assert case.adapter(norm=blend(0.5))(images(6)).isfinite().all()
+    with pytest.warns(UserWarning, match="other statistics"):
+        looked = ncttt.Adapter(calibrated(level=0.0), stop="source", norm=("source", "batch"))
+    assert torch.equal(looked(images(6)), ncttt.Adapter(looked.model, ncttt.PTBN())(images(6)))
+
+
+def test_nan_and_infinite_pixels_are_named():
+    adapter = Case("resnet", METHOD).adapter()
+    for value in (torch.nan, torch.inf, -torch.inf):
+        batch = images(6).clone()
+        batch[4, 0, 0, 0] = value
+        with pytest.raises(InputError, match=r"images \[4\] of the batch"):
+            adapter(batch)
+    assert adapter(images(6)).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (torch.zeros(2, 3, 16, 16, dtype=torch.uint8), "uint8"),
+        (torch.zeros(3, 16, 16), r"\(3, 16, 16\)"),
+        (torch.zeros(0, 3, 16, 16), "non-empty"),
+        (255 * torch.ones(2, 3, 16, 16), r"expected images in \[0, 1\]"),
+        (-2.1 * torch.ones(2, 3, 16, 16), "normalises them itself"),
+    ],
+)
+def test_batches_that_are_no_images_are_refused(batch, message):
+    adapter = Case("resnet", METHOD).adapter()
+    with pytest.raises(InputError, match=message):
+        adapter(batch)
+
+
+def test_bad_arguments_are_refused():
+    model = attached("resnet", METHOD)
+    for settings, message in [
+        ({"protocol": "onlin"}, "did you mean 'online'"),
+        ({"steps": -1}, "whole number"),
+        ({"steps": 1.5}, "whole number"),
+        ({"norm": "bach"}, "policy"),
+        ({"norm": ("batch",)}, "pair"),
+        ({"optimizer": "adm"}, "did you mean 'adam'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            ncttt.Adapter(model, **settings)
+    for counts in ([], [3, 1], [1, 1], [-1]):
+        with pytest.raises(InputError):
+            ncttt.Adapter(model).predict_at(counts, images(2))
+    with pytest.raises(InputError, match="plain module needs a method"):
+        ncttt.Adapter(resnet())
+    with pytest.raises(InputError, match="needs a model with its branch"):
+        ncttt.Adapter(resnet(), METHOD)
+    with pytest.raises(InputError, match="must be a Method"):
+        ncttt.Adapter(resnet(), "ptbn")
+
+
+def test_methods_with_other_settings_share_a_branch():
+    model = attached("resnet", METHOD)
+    adapter = ncttt.Adapter(model, ncttt.NCTTT(moves="layer1", steps=1, conditional=True))
+    assert adapter(images(4)).isfinite().all()
+    assert adapter.trace.steps == 1

@@ -1,0 +1,129 @@
+"""Checkpoints: bit-identical predictions after a round trip, and clear words about damaged or foreign ones."""
+
+import json
+
+import pytest
+import torch
+from architectures import CLASSES, Branching, attached, images, resnet
+from torch import nn
+
+import ncttt
+from ncttt import InputError
+from ncttt.noise import StudentT
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("layer", ["layer2", ("layer1", "layer3")])
+def test_a_loaded_model_predicts_bit_for_bit(tmp_path, channels_last, layer):
+    method = ncttt.NCTTT(noise=StudentT(df=4), moves="layer1", norm=("batch", "source"), hidden=16)
+    model = attached("resnet", method, layer=layer)
+    method.calibrate(model, [images(8)])
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    ncttt.save(model, tmp_path / "new" / "folder")
+    again = ncttt.load(tmp_path / "new" / "folder")
+    assert again.method == method
+    assert again.layer == layer
+    assert torch.equal(again(images(5)), model(images(5)))
+    assert torch.equal(ncttt.Adapter(again)(images(5)), ncttt.Adapter(model)(images(5)))
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor)
+
+
+def test_saving_over_a_checkpoint_replaces_it(tmp_path):
+    first, second = attached("resnet", ncttt.NCTTT()), attached("resnet", ncttt.NCTTT(), seed=1)
+    ncttt.save(first, tmp_path)
+    ncttt.save(second, tmp_path)
+    assert torch.equal(ncttt.load(tmp_path)(images(2)), second(images(2)))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_a_users_own_network_is_passed_in(tmp_path):
+    model = attached("branching", ncttt.NCTTT())
+    ncttt.save(model, tmp_path)
+    with pytest.raises(InputError, match="load\\(folder, classifier=net\\)"):
+        ncttt.load(tmp_path)
+    assert torch.equal(ncttt.load(tmp_path, Branching())(images(3)), model(images(3)))
+
+
+def test_tied_weights_survive(tmp_path):
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)
+            self.second.weight = self.first.weight
+            self.fc = nn.Linear(3, CLASSES)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc(self.second(self.first(x).relu()).mean((2, 3)))
+
+    model = ncttt.attach(Tied(), "first", ncttt.NCTTT(), images(2))
+    ncttt.save(model, tmp_path)
+    assert torch.equal(ncttt.load(tmp_path, Tied())(images(3)), model(images(3)))
+
+
+def test_the_description_is_plain_json(tmp_path):
+    ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
+    described = json.loads((tmp_path / "model.json").read_text())
+    assert described["architecture"] == {"name": "small", "num_classes": CLASSES, "image_size": 32, "width": 4}
+    assert described["method"]["name"] == "nc_ttt"
+    assert described["preprocessing"]["mean"] == pytest.approx([0.5, 0.4, 0.3])
+
+
+def test_missing_damaged_and_foreign_checkpoints_are_named(tmp_path):
+    with pytest.raises(InputError, match="model.json is missing"):
+        ncttt.load(tmp_path / "nowhere")
+    ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
+    with pytest.raises(InputError, match="another architecture"):
+        ncttt.load(tmp_path, ncttt.models.small(num_classes=CLASSES, width=8))
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="damaged"):
+        ncttt.load(tmp_path)
+    weights.unlink()
+    with pytest.raises(InputError, match="safetensors is missing"):
+        ncttt.load(tmp_path)
+    (tmp_path / "model.json").write_text('{"format": 99}')
+    with pytest.raises(InputError, match="format 1"):
+        ncttt.load(tmp_path)
+    (tmp_path / "model.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        ncttt.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "nc_tt"}, "did you mean 'nc_ttt'"),
+        ({"sigma": 1}, "no setting 'sigma'"),
+    ],
+)
+def test_unknown_methods_and_settings_are_named(tmp_path, change, message):
+    ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
+    path = tmp_path / "model.json"
+    described = json.loads(path.read_text())
+    described["method"] |= change
+    path.write_text(json.dumps(described))
+    with pytest.raises(InputError, match=message):
+        ncttt.load(tmp_path)
+
+
+def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
+    model = attached("resnet", ncttt.NCTTT())
+    ncttt.save(model, tmp_path)
+
+    def full(tensors, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ncttt.checkpoint.save_file", full)
+    with pytest.raises(OSError, match="No space"):
+        ncttt.save(attached("resnet", ncttt.NCTTT(), seed=1), tmp_path)
+    assert torch.equal(ncttt.load(tmp_path)(images(2)), model(images(2)))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.json", "model.safetensors"]
+
+
+def test_only_branched_models_are_saved(tmp_path):
+    with pytest.raises(InputError, match=r"ncttt\.attach"):
+        ncttt.save(resnet(), tmp_path)

@@ -1,0 +1,57 @@
+"""The networks: published parameter counts, torchvision's keys, shapes of the stages."""
+
+import pytest
+import torch
+
+import ncttt
+from ncttt import InputError, models
+
+# Parameters with 1000 classes, as published with torchvision's and timm's models.
+PUBLISHED = {"resnet18": 11_689_512, "resnet26": 15_995_176, "resnet34": 21_797_672, "resnet50": 25_557_032}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_parameter_counts_are_the_published_ones(name):
+    net = models.build(name, num_classes=1000, image_size=224)
+    assert sum(p.numel() for p in net.parameters()) == PUBLISHED[name]
+
+
+def test_keys_are_torchvisions():
+    keys = models.resnet50(num_classes=1000, image_size=224).state_dict().keys()
+    expected = {
+        "conv1.weight",
+        "bn1.running_mean",
+        "layer1.0.conv3.weight",
+        "layer1.0.downsample.0.weight",
+        "layer1.0.downsample.1.num_batches_tracked",
+        "layer2.3.bn2.bias",
+        "layer4.2.bn3.weight",
+        "fc.weight",
+        "fc.bias",
+    }
+    assert expected <= keys
+    assert len(keys) == 320
+    assert len(models.resnet18(num_classes=1000, image_size=224).state_dict()) == 122
+
+
+@pytest.mark.parametrize(("size", "sides"), [(32, [32, 16, 8, 4]), (224, [56, 28, 14, 7])])
+def test_stems_fit_their_image_size(size, sides):
+    net = models.resnet18(num_classes=3, image_size=size)
+    shapes = []
+    for stage in (net.layer1, net.layer2, net.layer3, net.layer4):
+        stage.register_forward_hook(lambda m, i, o: shapes.append(o.shape[-1]))
+    assert net(torch.rand(1, 3, size, size)).shape == (1, 3)
+    assert shapes == sides
+
+
+def test_the_small_network_has_four_stages_and_scales():
+    net = models.small(num_classes=7, width=8)
+    assert net(torch.rand(2, 3, 32, 32)).shape == (2, 7)
+    assert net.layer4[0].conv2.weight.shape == (64, 64, 3, 3)
+
+
+def test_unknown_networks_are_named():
+    with pytest.raises(InputError, match="did you mean 'resnet50'"):
+        models.build("resnet5")
+    assert set(models.MODELS) == {"resnet18", "resnet26", "resnet34", "resnet50", "small"}
+    assert ncttt.models is models
