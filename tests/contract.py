@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from architectures import CLASSES, attached, images
 from torch import Tensor, nn
 
 import ncttt
+from architectures import CLASSES, attached, images
 from ncttt.norm import statistics
 
 

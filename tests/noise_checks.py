@@ -1,12 +1,12 @@
 """Checks of NC-TTT's own promises, written so that planted faults make them fail; see `test_faults.py`."""
 
 import torch
-from architectures import attached, images
-from contract import Case
 from torch import Tensor, distributions
 from torch.nn import functional as F
 
 import ncttt
+from architectures import attached, images
+from contract import Case
 from ncttt import noise
 
 PLAIN = {"scaling": "none", "conditional": False, "discriminator_norm": True, "hidden": 32}

@@ -5,12 +5,12 @@ import io
 
 import pytest
 import torch
-from architectures import CLASSES, attached, images, resnet
-from contract import Case
 from torch import nn
 from torch.nn import functional as F
 
 import ncttt
+from architectures import CLASSES, attached, images, resnet
+from contract import Case
 from ncttt import InputError
 from ncttt.norm import blend
 

@@ -4,11 +4,11 @@ import copy
 
 import pytest
 import torch
-from architectures import ARCHITECTURES, CLASSES, Branching, ViT, attached, images, resnet, vgg
-from contract import assert_same, fingerprint
 from torch import nn
 
 import ncttt
+from architectures import ARCHITECTURES, CLASSES, Branching, ViT, attached, images, resnet, vgg
+from contract import assert_same, fingerprint
 from ncttt import InputError
 from ncttt.norm import statistics
 

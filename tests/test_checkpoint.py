@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
-from architectures import CLASSES, Branching, attached, images, resnet
 from torch import nn
 
 import ncttt
+from architectures import CLASSES, Branching, attached, images, resnet
 from ncttt import InputError
 from ncttt.noise import StudentT
 

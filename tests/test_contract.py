@@ -1,9 +1,9 @@
 """Every method of METHODS keeps the contract on every architecture."""
 
 import pytest
+
 from architectures import ARCHITECTURES
 from contract import CHECKS, Case
-
 from ncttt.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no BatchNorm")

@@ -1,14 +1,14 @@
 """Proof that the checks can fail: each planted fault breaks at least one of them."""
 
-import contract
-import noise_checks
 import pytest
 import torch
-from architectures import images
-from contract import Case
 
+import contract
 import ncttt
 import ncttt.adapter
+import noise_checks
+from architectures import images
+from contract import Case
 from ncttt.methods import nc_ttt
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.noise_branch import NoiseHead

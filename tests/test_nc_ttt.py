@@ -2,13 +2,13 @@
 
 import math
 
-import noise_checks
 import pytest
 import torch
-from architectures import attached, images
-from contract import Case
 
 import ncttt
+import noise_checks
+from architectures import attached, images
+from contract import Case
 from ncttt import InputError
 from ncttt.methods.noise_branch import Whiten
 

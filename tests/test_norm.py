@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from architectures import images, resnet, vgg
-from contract import assert_same, fingerprint
 from torch import nn
 
+from architectures import images, resnet, vgg
+from contract import assert_same, fingerprint
 from ncttt.errors import InputError
 from ncttt.norm import batch_norms, batch_share, blend, statistics
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jsonargparse import ArgumentParser, auto_cli
@@ -11,7 +11,7 @@ from ncttt import __version__
 from ncttt.errors import InputError
 
 DESCRIPTION = "Test-time training of image classifiers."
-Commands = dict[str, "Callable[..., Any] | Commands | str"]
+Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
 
 
 class Parser(ArgumentParser):
@@ -25,10 +25,11 @@ class Parser(ArgumentParser):
 
 
 def commands() -> Commands:
-    """Every command by name; a group is a dictionary with its help text under `_help`."""
-    from ncttt.cli import data, info
+    """Every command by name."""
+    from ncttt.cli import data, demo, info
 
     return {
+        "demo": demo.demo,
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify and corrupt data sets.",

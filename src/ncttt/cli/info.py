@@ -6,6 +6,8 @@ import platform
 import torch
 
 from ncttt import __version__
+from ncttt.methods import METHODS
+from ncttt.models import MODELS
 
 
 def info(*, json: bool = False) -> None:
@@ -21,6 +23,8 @@ def info(*, json: bool = False) -> None:
         "machine": platform.platform(),
         "threads": torch.get_num_threads(),
         "cuda": torch.cuda.device_count(),
+        "methods": ", ".join(METHODS),
+        "networks": ", ".join(MODELS),
     }
     if json:
         print(json_module.dumps(facts))
