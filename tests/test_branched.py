@@ -178,5 +178,5 @@ def test_outputs_without_logits_are_an_error():
 
 @pytest.mark.parametrize(("mean", "std"), [((0.5,), (0.0,)), ((float("nan"),), (1.0,)), ((), (1.0,))])
 def test_bad_normalisation_is_an_error(mean, std):
-    with pytest.raises(InputError, match="mean|std"):
+    with pytest.raises(InputError, match=r"mean|std"):
         ncttt.attach(resnet(), "layer1", ncttt.NCTTT(), images(2), mean=mean, std=std)

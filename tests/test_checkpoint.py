@@ -71,7 +71,7 @@ def test_the_description_is_plain_json(tmp_path):
 
 
 def test_missing_damaged_and_foreign_checkpoints_are_named(tmp_path):
-    with pytest.raises(InputError, match="model.json is missing"):
+    with pytest.raises(InputError, match=r"model\.json is missing"):
         ncttt.load(tmp_path / "nowhere")
     ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
     with pytest.raises(InputError, match="another architecture"):

@@ -65,7 +65,7 @@ def test_batches_of_one_a_thousand_and_a_short_last_one(head):
 
 def test_no_inner_noise_labels_views_one_and_zero():
     method = ncttt.NCTTT(sigma_in=0.0, sigma_out=0.015, **noise_checks.PLAIN)
-    seen, loss, model = noise_checks.views_seen(method, count=8)
+    seen, loss, _ = noise_checks.views_seen(method, count=8)
     inside, outside = seen.chunk(2)
     assert not inside.any()
     assert outside.any(-1).all()

@@ -13,10 +13,10 @@ from ncttt.training import Epoch
 
 HEADERS = (
     "source",
-    "batch\nstatistics",
+    "batch\nstats",
     "NC-TTT",
-    "gain by\nstatistics",
-    "gain by\ngradient",
+    "gain:\nstats",
+    "gain:\ngradient",
     "shift\nscore",
     "steps",
 )

@@ -51,7 +51,9 @@ def train(
     weight = model.method.auxiliary_weight if auxiliary_weight is None else auxiliary_weight
     optimizers = _optimizers(model, lr, branch_lr, weight_decay)
     schedules = [
-        torch.optim.lr_scheduler.OneCycleLR(optimizer, optimizer.param_groups[0]["lr"], total_steps=steps, pct_start=0.2)
+        torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, optimizer.param_groups[0]["lr"], total_steps=steps, pct_start=0.2
+        )
         for optimizer in optimizers
     ]
     history = []
@@ -92,9 +94,7 @@ def _step(
     return torch.stack([cross_entropy, auxiliary, accuracy]).detach()
 
 
-def _optimizers(
-    model: Branched, lr: float, branch_lr: float, weight_decay: float
-) -> list[torch.optim.Optimizer]:
+def _optimizers(model: Branched, lr: float, branch_lr: float, weight_decay: float) -> list[torch.optim.Optimizer]:
     optimizers: list[torch.optim.Optimizer] = [
         torch.optim.SGD(model.classifier.parameters(), lr=lr, momentum=0.9, weight_decay=weight_decay, nesterov=True)
     ]

@@ -1,0 +1,102 @@
+"""One call for all 19 corruptions: checks its input, then works through the batch in blocks that fit the cache."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ncttt.data.corruptions import blur, digital, noise, spatter, textures, weather
+from ncttt.data.corruptions.constants import CONSTANTS, CORRUPTIONS, EXTRA, table_for
+from ncttt.data.corruptions.randomness import Draws
+from ncttt.errors import InputError, nearest
+
+Array = np.ndarray
+
+FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "gaussian_noise": noise.gaussian_noise,
+    "shot_noise": noise.shot_noise,
+    "impulse_noise": noise.impulse_noise,
+    "defocus_blur": blur.defocus_blur,
+    "glass_blur": blur.glass_blur,
+    "motion_blur": blur.motion_blur,
+    "zoom_blur": blur.zoom_blur,
+    "snow": weather.snow,
+    "frost": weather.frost,
+    "fog": weather.fog,
+    "brightness": weather.brightness,
+    "contrast": digital.contrast,
+    "elastic_transform": digital.elastic_transform,
+    "pixelate": digital.pixelate,
+    "jpeg_compression": digital.jpeg_compression,
+    "speckle_noise": noise.speckle_noise,
+    "gaussian_blur": blur.gaussian_blur,
+    "spatter": spatter.spatter,
+    "saturate": digital.saturate,
+}
+SEVERITIES = (1, 2, 3, 4, 5)
+SIDES = (32, 224)
+_BLOCK_VALUES = 2**18  # values worked on at once; a few megabytes as float64
+
+
+def corrupt(
+    images: Array,
+    corruption: str,
+    severity: int,
+    *,
+    seed: int = 0,
+    indices: Sequence[int] | Array | None = None,
+    constants: str | None = None,
+    frost: str | Path | None = None,
+) -> Array:
+    """A corrupted copy of `images` (N, H, W, 3) uint8, sides from 32 to 224.
+
+    `indices` are the images' places in their set (default 0, 1, ...): with `seed` they alone decide what is random in
+    an image, whatever batch it comes in. `constants` is "cifar", "imagenet" or None (by size). `frost` is a folder of
+    photographs, or None for procedural ice.
+
+    >>> images = np.full((2, 32, 32, 3), 100, np.uint8)
+    >>> corrupt(images, "brightness", 5)[0, 0, 0].tolist()
+    [176, 176, 176]
+    """
+    check(images, corruption, severity, seed)
+    places = _checked_indices(images, indices)
+    height, width = images.shape[1:3]
+    table = table_for(height, width, constants)
+    settings: tuple = CONSTANTS[table][corruption][severity - 1]
+    if corruption == "frost":
+        settings = (*settings, textures.textures_for(height, width, table, seed, frost))
+    result = np.empty(images.shape, np.uint8)
+    size = max(1, _BLOCK_VALUES // (height * width * 3))
+    for start in range(0, len(images), size):
+        block = slice(start, start + size)
+        draws = Draws(seed, corruption, severity, places[block])
+        result[block] = FUNCTIONS[corruption](np.asarray(images[block]), draws, *settings)
+    return result
+
+
+def check(images: Array, corruption: str, severity: int, seed: int) -> None:
+    """Refuse what cannot be corrupted, in words."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed {seed!r}; expected an integer from 0")
+    if corruption not in FUNCTIONS:
+        raise InputError(f"no corruption {corruption!r}{nearest(str(corruption), CORRUPTIONS + EXTRA)}")
+    if severity not in SEVERITIES:
+        raise InputError(f"severity {severity!r} of {corruption}; expected 1, 2, 3, 4 or 5")
+    if not isinstance(images, np.ndarray) or images.dtype != np.uint8:
+        found = getattr(images, "dtype", type(images).__name__)
+        raise InputError(f"images to corrupt are {found}; expected a numpy array of uint8")
+    if images.ndim != 4 or images.shape[3] != 3:
+        raise InputError(f"images to corrupt have shape {images.shape}; expected (N, H, W, 3)")
+    if not all(SIDES[0] <= side <= SIDES[1] for side in images.shape[1:3]):
+        height, width = images.shape[1:3]
+        raise InputError(f"images to corrupt are {height} x {width} pixels; expected sides from 32 to 224")
+
+
+def _checked_indices(images: Array, indices: Sequence[int] | Array | None) -> Sequence[int] | Array:
+    if indices is None:
+        return range(len(images))
+    if len(indices) != len(images):
+        raise InputError(f"{len(indices)} indices for {len(images)} images; expected one for each")
+    if len(indices) and min(indices) < 0:
+        raise InputError(f"index {min(indices)} of an image is negative; expected its place in the set, from 0")
+    return indices

@@ -1,0 +1,86 @@
+"""Blurs: of the lens (defocus, Gaussian), of frosted glass, of motion, of a camera rushing forward (zoom)."""
+
+from functools import lru_cache
+
+import numpy as np
+from scipy import ndimage
+
+from ncttt.data.corruptions.motion import motion_blurred
+from ncttt.data.corruptions.pixels import Array, truncated, truncated_sums, unit
+from ncttt.data.corruptions.randomness import Draws
+from ncttt.data.corruptions.spectral import convolved
+from ncttt.data.corruptions.zoom import zoomed_mean
+
+
+def gaussian_blur(images: Array, draws: Draws, sigma: float) -> Array:
+    return truncated(_smooth(unit(images), sigma))
+
+
+def defocus_blur(images: Array, draws: Draws, radius: float, alias_blur: float) -> Array:
+    return truncated_sums(convolved(unit(images), disk(radius, alias_blur)))
+
+
+@lru_cache(maxsize=16)
+def disk(radius: float, alias_blur: float) -> Array:
+    """A disk, its edge softened by a small Gaussian: the image of a point out of focus; odd side, sum about 1."""
+    half = 8 if radius <= 8 else int(radius)
+    across = np.arange(-half, half + 1)
+    inside = (across[:, None] ** 2 + across**2 <= radius**2).astype(float)
+    reach = 1 if radius <= 8 else 2
+    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * alias_blur**2))
+    weights /= weights.sum()
+    kernel = inside / inside.sum()
+    for axis in (0, 1):
+        kernel = ndimage.correlate1d(kernel, weights, axis, mode="mirror")
+    return kernel
+
+
+def glass_blur(images: Array, draws: Draws, sigma: float, reach: int, times: int) -> Array:
+    """Blurred, each pixel replaced by a near one `times` over, and blurred again."""
+    blurred = truncated(_smooth(unit(images), sigma))
+    n, height, width, channels = blurred.shape
+    shifts = draws.integers(-reach, reach, (times, height - 2 * reach, width - 2 * reach, 2))
+    for time in range(times):
+        source = replaced_from(shifts[:, time, :, :, 1], shifts[:, time, :, :, 0], height, width, reach)
+        blurred = blurred.reshape(-1, channels)[source.reshape(-1)].reshape(n, height, width, channels)
+    return truncated(_smooth(unit(blurred), sigma))
+
+
+def replaced_from(down: Array, right: Array, height: int, width: int, reach: int) -> Array:
+    """For each pixel of a batch, the flat index of the pixel whose old value it ends with, `(N, H, W)`.
+
+    The benchmark visits rows H-reach ... reach+1 and columns likewise, downwards, and means to swap each pixel with one
+    at a random offset (`down`, `right`, (N, rows, columns) in that order). Its swap, on views of one array, only copies
+    the neighbour over the pixel, and so do we. A neighbour visited earlier already holds a copy, so chains of copies
+    are followed to their end; doubling the jump finds it in a few gathers instead of a loop over all pixels.
+    """
+    n = len(down)
+    pixel = np.arange(n * height * width).reshape(n, height, width)
+    inner = (slice(None), slice(height - reach, reach, -1), slice(width - reach, reach, -1))
+    rows = np.arange(height - reach, reach, -1)[:, None] + down
+    columns = np.arange(width - reach, reach, -1) + right
+    source = pixel.copy()
+    source[inner] += down * width + right
+    visited = (rows <= height - reach) & (reach < columns) & (columns <= width - reach)
+    earlier = visited & ((down > 0) | ((down == 0) & (right > 0)))
+    follow = pixel.copy()
+    follow[inner] = np.where(earlier, source[inner], pixel[inner])
+    source, follow = source.reshape(-1), follow.reshape(-1)
+    while earlier.any() and not np.array_equal(further := follow[follow], follow):
+        follow = further
+    return source[follow].reshape(n, height, width)
+
+
+def motion_blur(images: Array, draws: Draws, radius: float, sigma: float) -> Array:
+    return motion_blurred(images, draws.uniform(-45, 45), radius, sigma)
+
+
+def zoom_blur(images: Array, draws: Draws, stop: float, step: float) -> Array:
+    # arange on floats may or may not include `stop`; which it does is part of the benchmark.
+    factors = tuple(np.arange(1, stop, step).tolist())
+    return truncated_sums(zoomed_mean(unit(images), factors))
+
+
+def _smooth(images: Array, sigma: float) -> Array:
+    """A Gaussian blur in the plane of each of `images` (N, H, W, C), edges continued outwards."""
+    return ndimage.gaussian_filter(images, (0, sigma, sigma, 0), mode="nearest")

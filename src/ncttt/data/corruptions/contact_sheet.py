@@ -1,0 +1,58 @@
+"""A picture of the corruptions: one row each, one column a severity, to see that they look like their names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from ncttt.data.corruptions.apply import SEVERITIES, corrupt
+from ncttt.data.corruptions.constants import CORRUPTIONS
+
+Array = np.ndarray
+_GAP, _LABEL_WIDTH, _LABEL_HEIGHT = 4, 150, 22
+
+
+def contact_sheet(
+    images: Array,
+    path: str | Path | None = None,
+    *,
+    corruptions: Sequence[str] = CORRUPTIONS,
+    seed: int = 0,
+    constants: str | None = None,
+    frost: str | Path | None = None,
+    cell: int = 96,
+) -> Image.Image:
+    """The sheet of `images` (N, H, W, 3) uint8 as a picture, row r showing image r modulo N; saved to `path` if given.
+
+    >>> contact_sheet(np.zeros((1, 32, 32, 3), np.uint8), corruptions=["contrast"], cell=32).size
+    (366, 62)
+    """
+    columns = len(SEVERITIES) + 1
+    size = _LABEL_WIDTH + columns * (cell + _GAP), _LABEL_HEIGHT + len(corruptions) * (cell + _GAP) + _GAP
+    sheet = Image.new("RGB", size, "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(12)
+    for column, title in enumerate(("clean", *SEVERITIES)):
+        pen.text((_LABEL_WIDTH + column * (cell + _GAP), 4), str(title), "black", font)
+    for row, corruption in enumerate(corruptions):
+        top = _LABEL_HEIGHT + row * (cell + _GAP)
+        pen.text((6, top + cell // 2 - 6), corruption, "black", font)
+        number = row % len(images)
+        shown = _row(images[number : number + 1], number, corruption, seed, constants, frost)
+        for column, image in enumerate(shown):
+            tile = Image.fromarray(image).resize((cell, cell), Image.Resampling.NEAREST)
+            sheet.paste(tile, (_LABEL_WIDTH + column * (cell + _GAP), top))
+    if path is not None:
+        sheet.save(path)
+    return sheet
+
+
+def _row(
+    image: Array, number: int, corruption: str, seed: int, constants: str | None, frost: str | Path | None
+) -> list[Array]:
+    """The clean image and the five severities of it."""
+    corrupted = [
+        corrupt(image, corruption, severity, seed=seed, indices=[number], constants=constants, frost=frost)[0]
+        for severity in SEVERITIES
+    ]
+    return [image[0], *corrupted]
