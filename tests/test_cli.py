@@ -1,0 +1,65 @@
+"""The command line, as a user meets it: in a process of its own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import ncttt
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "ncttt", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_version():
+    assert run("--version").stdout.strip() == f"ncttt {ncttt.__version__}"
+
+
+def test_info_for_people_and_for_scripts():
+    found = run("info")
+    assert found.returncode == 0
+    assert "torch" in found.stdout
+    facts = json.loads(run("info", "--json").stdout)
+    assert facts["ncttt"] == ncttt.__version__
+    assert facts["methods"].split(", ") == list(ncttt.METHODS)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("demo", "--help"), ("data", "--help")])
+def test_help_reads_and_succeeds(arguments):
+    found = run(*arguments)
+    assert found.returncode == 0
+    assert "usage: ncttt" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("dmo",), "dmo"),
+        (("demo", "--epoch", "x"), "--epoch"),
+        (("demo", "--epochs", "many"), "epochs"),
+        (("demo", "--epochs", "0"), "nothing to train"),
+    ],
+)
+def test_what_the_user_did_wrong_is_one_clear_line_and_code_2(arguments, message):
+    found = run(*arguments)
+    assert found.returncode == 2
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_debug_shows_the_traceback():
+    found = run("demo", "--epochs", "0", "--debug")
+    assert found.returncode != 0
+    assert "Traceback" in found.stderr
+
+
+def test_the_demo_separates_statistics_from_gradient():
+    found = run("demo", "--epochs", "3", "--json")
+    assert found.returncode == 0, found.stderr
+    rows = {row["images"]: row for row in json.loads(found.stdout)}
+    assert list(rows) == ["clean", "noise", "blur", "contrast"]
+    assert all(0 <= rows[name][column] <= 100 for name in rows for column in ("source", "statistics", "adapted"))
+    # Three epochs suffice to see what batch statistics do for a shift that source statistics do not survive.
+    assert rows["contrast"]["statistics"] > rows["contrast"]["source"] + 20
