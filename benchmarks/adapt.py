@@ -92,7 +92,9 @@ def measure(batch: int, rounds: int) -> dict[str, float]:
     ways = {name: make(model, images) for name, make in WAYS.items()}
     for run in ways.values():
         run()
-    table = [{name: seconds(run) for name, run in ways.items()} for _ in range(rounds)]
+    # Every other round in reverse, so that no way always follows the same neighbour.
+    order = list(ways.items())
+    table = [{name: seconds(run) for name, run in order[:: 1 if turn % 2 else -1]} for turn in range(rounds)]
 
     def ratio(top: str, bottom: str) -> float:
         return statistics.median(row[top] / row[bottom] for row in table)

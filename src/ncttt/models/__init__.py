@@ -7,6 +7,7 @@ from torch import nn
 
 from ncttt.errors import InputError, nearest
 from ncttt.models.resnet import BasicBlock, Block, Bottleneck, ResNet
+from ncttt.models.resnet20 import ResNet20
 
 
 def resnet18(num_classes: int = 10, image_size: int = 32) -> ResNet:
@@ -29,6 +30,11 @@ def resnet50(num_classes: int = 10, image_size: int = 32) -> ResNet:
     return _make("resnet50", Bottleneck, (3, 4, 6, 3), num_classes, image_size)
 
 
+def resnet20(num_classes: int = 10) -> ResNet20:
+    """ResNet-20 for 32-pixel images, of 0.27 million parameters."""
+    return ResNet20(num_classes)
+
+
 def small(num_classes: int = 10, image_size: int = 32, width: int = 16) -> ResNet:
     """A residual network of ten layers for two cores: one basic block a stage, `width` channels in the first."""
     return _make("small", BasicBlock, (1, 1, 1, 1), num_classes, image_size, width=width)
@@ -36,6 +42,7 @@ def small(num_classes: int = 10, image_size: int = 32, width: int = 16) -> ResNe
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet18": resnet18,
+    "resnet20": resnet20,
     "resnet26": resnet26,
     "resnet34": resnet34,
     "resnet50": resnet50,
