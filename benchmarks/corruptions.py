@@ -11,6 +11,7 @@ no longer run on current libraries are reported and left out of the total. `--se
 """
 
 import argparse
+import csv
 import sys
 import tempfile
 import time
@@ -65,17 +66,35 @@ def compare(name: str, images: np.ndarray, theirs: int, rounds: int, severity: i
     return min(ours) * 1e6, min(peers) * 1e6 if not isinstance(other, str) else other
 
 
-def print_comparison(images: np.ndarray, theirs: int, rounds: int, severity: int) -> None:
+def comparison(images: np.ndarray, theirs: int, rounds: int, severity: int) -> list[dict[str, object]]:
+    """A row for each corruption, printed as it is measured, and the total over those that the peer can do."""
     print(f"{'corruption':20} {'ours us':>9} {'peer us':>9} {'ratio':>7}   (per image, 32 x 32, severity {severity})")
+    rows: list[dict[str, object]] = []
     total_ours = total_peer = 0.0
+
+    def add(name: str, ours: float, peer: float) -> None:
+        print(f"{name:20} {ours:9.1f} {peer:9.1f} {peer / ours:6.1f}x")
+        rows.append(
+            {"corruption": name, "ours_us": f"{ours:.1f}", "peer_us": f"{peer:.1f}", "ratio": f"{peer / ours:.2f}"}
+        )
+
     for name in CORRUPTIONS + EXTRA:
         ours, peer = compare(name, images, theirs, rounds, severity)
         if isinstance(peer, str):
             print(f"{name:20} {ours:9.1f} {'-':>9} {'-':>7}   peer fails: {peer.splitlines()[0][:60]}")
+            rows.append({"corruption": name, "ours_us": f"{ours:.1f}", "peer_us": "fails", "ratio": ""})
             continue
         total_ours, total_peer = total_ours + ours, total_peer + peer
-        print(f"{name:20} {ours:9.1f} {peer:9.1f} {peer / ours:6.1f}x")
-    print(f"{'total':20} {total_ours:9.1f} {total_peer:9.1f} {total_peer / total_ours:6.1f}x")
+        add(name, ours, peer)
+    add("total", total_ours, total_peer)
+    return rows
+
+
+def write_rows(rows: list[dict[str, object]], path: Path) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def print_whole_set(count: int) -> None:
@@ -93,12 +112,15 @@ def main() -> None:
     parser.add_argument("--theirs", type=int, default=100, help="images a round for the peer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--severity", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="also write the rows to this CSV file")
     parser.add_argument("--set", type=int, default=0, metavar="N", help="also write a whole set of N images")
     options = parser.parse_args()
     if options.peer:
         sys.path += [str(path) for path in options.peer.glob("lib/python*/site-packages")]
         warnings.simplefilter("ignore")
-        print_comparison(natural_images(options.images), options.theirs, options.rounds, options.severity)
+        rows = comparison(natural_images(options.images), options.theirs, options.rounds, options.severity)
+        if options.out:
+            write_rows(rows, options.out)
     if options.set:
         print_whole_set(options.set)
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ncttt.cli import main
 from ncttt.cli.data import parse_severities
@@ -114,3 +115,14 @@ def test_severities_that_make_no_sense(text):
 def test_an_unknown_corruption_is_one_line(tmp_path, capsys):
     assert main(["data", "corrupt", "digits", "--out", str(tmp_path), "--corruptions", "fogg"]) == 2
     assert "no corruption 'fogg'; did you mean 'fog'" in capsys.readouterr().err
+
+
+def test_a_contact_sheet_is_drawn(tmp_path, capsys):
+    out = tmp_path / "sheet.png"
+    assert main(["data", "sheet", "digits", "--out", str(out), "--corruptions", "fog,contrast"]) == 0
+    with Image.open(out) as sheet:
+        assert sheet.size == (150 + 6 * 100, 22 + 2 * 100 + 4)
+        assert len(set(sheet.crop((150, 22, 246, 118)).tobytes())) > 10  # a digit, not a blank
+    assert main(["data", "sheet", "digits", "--out", str(tmp_path / "sheet.xyz")]) == 2
+    assert main(["data", "sheet", "digits", "--out", str(out), "--first", "500"]) == 2
+    assert "there is no image 500" in capsys.readouterr().err

@@ -32,11 +32,12 @@ def commands() -> Commands:
         "demo": demo.demo,
         "info": info.info,
         "data": {
-            "_help": "List, fetch, verify and corrupt data sets.",
+            "_help": "List, fetch, verify, corrupt and show data sets.",
             "list": data.list_,
             "get": data.get,
             "check": data.check,
             "corrupt": data.corrupt,
+            "sheet": data.sheet,
         },
     }
 
