@@ -5,14 +5,46 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 import ncttt
 from architectures import CLASSES, attached, images
+from ncttt.methods import Objective
 from ncttt.norm import statistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomToy(ncttt.Method):
+    """A method that draws random numbers, moves a buffer and learns: what the real ones do between them."""
+
+    name: ClassVar[str] = "toy"
+    has_branch: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+    steps: int = 2
+    lr: float = 1e-3
+
+    def build_branch(self, classifier: nn.Module, features: Any, logits: Tensor) -> nn.Module:
+        branch = nn.Module()
+        branch.register_buffer("seen", torch.zeros(1))
+        return branch
+
+    def parameters(self, model: ncttt.Branched) -> dict[str, nn.Parameter]:
+        return model.encoder_parameters()
+
+    def buffers(self, model: ncttt.Branched) -> dict[str, Tensor]:
+        return dict(model.branch.named_buffers())
+
+    def adaptation_loss(self, model: ncttt.Branched, images: Tensor) -> Objective:
+        features = model.features(images)
+        model.branch.seen += len(images)
+        return Objective(((1 + 0.1 * torch.rand_like(features)) * features).square().mean())
+
+    def predict(self, model: ncttt.Branched, images: Tensor) -> Tensor:
+        return model(images) + 1e-3 * model.branch.seen
 
 
 class Case:
@@ -124,9 +156,13 @@ def check_works_without_grad(case: Case) -> None:
 
 
 def check_seeded_runs_are_equal(case: Case) -> None:
-    state = torch.get_rng_state()
-    assert torch.equal(case.adapter(seed=3)(images(6)), case.adapter(seed=3)(images(6)))
-    assert torch.equal(torch.get_rng_state(), state), "the global random state was used"
+    results = []
+    for somewhere in (1, 2):
+        torch.manual_seed(somewhere)
+        state = torch.get_rng_state()
+        results.append(case.adapter(seed=3)(images(6)))
+        assert torch.equal(torch.get_rng_state(), state), "the global random state was used"
+    assert torch.equal(*results)
     once, again = case.adapter(protocol="online"), case.adapter(protocol="online")
     assert all(torch.equal(once(images(6, seed)), again(images(6, seed))) for seed in range(3))
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import ncttt
 from architectures import CLASSES, attached, images, resnet
-from contract import Case
+from contract import Case, RandomToy
 from ncttt import InputError
 from ncttt.norm import blend
 
@@ -100,6 +100,15 @@ def test_an_online_stream_can_be_saved_and_resumed(optimizer):
     second.load_state_dict(torch.load(file, weights_only=True))
     for seed in (2, 3):
         assert torch.equal(second(images(6, seed)), expected[seed])
+
+
+def test_a_random_stream_resumes_with_its_random_numbers():
+    case = Case("resnet", RandomToy(), protocol="online")
+    straight, first, second = (case.adapter() for _ in range(3))
+    expected = [straight(images(6, seed)) for seed in range(2)]
+    first(images(6, 0))
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(second(images(6, 1)), expected[1])
 
 
 def test_a_state_of_another_adapter_is_refused():
@@ -208,7 +217,7 @@ def test_the_guard_falls_back_to_the_state_before_the_batch(protocol):
     adapter = case.adapter()
     adapter(images(6))
     before = adapter.state_dict()
-    clean = case.adapter(steps=0)
+    clean = case.adapter(steps=0, protocol="online")
     clean.load_state_dict(before)
     expected = clean(images(6, 1))
     for group in adapter._optimizer.param_groups:
@@ -307,3 +316,148 @@ def test_methods_with_other_settings_share_a_branch():
     adapter = ncttt.Adapter(model, ncttt.NCTTT(moves="layer1", steps=1, conditional=True))
     assert adapter(images(4)).isfinite().all()
     assert adapter.trace.steps == 1
+
+
+class Broken(RuntimeError):
+    """Raised in the middle of a run."""
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online"])
+def test_an_error_in_the_middle_leaves_the_state_before_the_batch(protocol):
+    adapter = Case("resnet", METHOD, protocol=protocol).adapter(steps=5)
+    adapter(images(6))
+    before = adapter.state_dict()
+    passes = []
+
+    def breaks(module, inputs, output):
+        passes.append(1)
+        if len(passes) == 3:
+            raise Broken
+
+    handle = adapter.model.classifier.conv1.register_forward_hook(breaks)
+    with pytest.raises(Broken):
+        adapter(images(6, 1))
+    handle.remove()
+    for name, tensor in adapter.state_dict()["tensors"].items():
+        assert torch.equal(tensor, before["tensors"][name])
+    assert all(p.grad is None for p in adapter.model.parameters())
+
+
+def test_a_state_can_be_loaded_twice():
+    case = Case("resnet", METHOD, protocol="online")
+    adapter = case.adapter()
+    adapter(images(6))
+    state = adapter.state_dict()
+    results = []
+    for _ in range(2):
+        again = case.adapter()
+        again.load_state_dict(state)
+        results.append(again(images(6, 1)))
+    assert torch.equal(*results)
+
+
+def test_states_taken_and_loaded_under_inference_mode_work():
+    case = Case("resnet", METHOD, protocol="online")
+    adapter = case.adapter()
+    adapter(images(6))
+    with torch.inference_mode():
+        state = adapter.state_dict()
+        adapter.load_state_dict(state)
+    adapter(images(6, 1))
+    second = case.adapter()
+    second.load_state_dict(state)
+    assert second(images(6, 1)).isfinite().all()
+
+
+def test_states_that_are_none_are_refused():
+    adapter = Case("resnet", METHOD, protocol="online").adapter()
+    with pytest.raises(InputError, match="no state of an adapter"):
+        adapter.load_state_dict({})
+    other = Case("resnet", METHOD, protocol="online", optimizer="sgd").adapter()
+    with pytest.raises(InputError, match="optimizer SGD, this adapter uses Adam"):
+        adapter.load_state_dict(other.state_dict())
+    with pytest.raises(InputError, match="episodic adapter forgets"):
+        Case("resnet", METHOD).adapter().load_state_dict(adapter.state_dict())
+
+
+def test_a_copied_adapter_resets_its_own_model():
+    adapter = Case("resnet", METHOD).adapter()
+    copied = copy.deepcopy(adapter)
+    first = copied(images(6))
+    assert torch.equal(copied(images(6)), first)
+    assert torch.equal(adapter(images(6)), first)
+
+
+def test_predict_at_keeps_the_rows_before_the_guard_fires():
+    class Exploding(torch.optim.SGD):
+        def step(self, closure=None):
+            self.taken = getattr(self, "taken", 0) + 1
+            self.param_groups[0]["lr"] = 1e30 if self.taken == 3 else 1e-3
+            super().step()
+
+    case = Case("resnet", METHOD, optimizer=lambda p, lr: Exploding(p, lr=lr))
+    found = case.adapter()
+    rows = found.predict_at([0, 1, 5], images(6))
+    assert found.trace.fell_back
+    assert torch.equal(rows[0], rows[2])
+    assert torch.equal(rows[1], case.adapter(steps=1)(images(6)))
+    assert not torch.equal(rows[1], rows[0])
+
+
+def test_a_loss_that_is_not_finite_is_guarded_even_if_the_logits_are():
+    class Silent(ncttt.NCTTT):
+        def adaptation_loss(self, model, images):
+            loss, score = super().adaptation_loss(model, images)
+            return ncttt.methods.Objective(loss + float("inf"), score)
+
+    model = attached("resnet", Silent())
+    adapter = ncttt.Adapter(model, lr=0.0)
+    adapter(images(4))
+    assert adapter.trace.fell_back
+    assert adapter.trace.losses[0] == float("inf")
+
+
+def test_the_level_is_compared_under_the_statistics_of_the_gradient():
+    model = attached("resnet", METHOD)
+    batch, source = ncttt.Adapter(model), ncttt.Adapter(model, norm="source")
+    scores = [a.shift(images(8)).mean().item() for a in (batch, source)]
+    assert abs(scores[0] - scores[1]) > 1e-4
+    level = sum(scores) / 2
+    adapter = ncttt.Adapter(model, norm=("batch", "source"), stop=level, lr=0.0, steps=2)
+    adapter(images(8))
+    assert adapter.trace.steps == (0 if scores[0] >= level else 2)
+    assert adapter.trace.shift_after is None
+
+
+def test_float64_models_and_images_meet():
+    torch.manual_seed(0)
+    model = ncttt.attach(resnet().double(), "layer2", METHOD, images(2))
+    assert model.branch.heads[0].projector.weight.dtype == torch.float64
+    assert ncttt.Adapter(model)(images(4)).dtype == torch.float64
+    assert ncttt.Adapter(resnet(), ncttt.PTBN())(images(4).double()).dtype == torch.float32
+
+
+def test_calibration_leaves_modes_alone_and_refuses_bad_images():
+    model = attached("resnet", METHOD)
+    METHOD.calibrate(model, [images(16)])
+    expected = model.branch.source_score.clone()
+    model.train()
+    METHOD.calibrate(model, [images(16)])
+    assert torch.equal(model.branch.source_score, expected)
+    assert all(module.training for module in model.modules())
+    with pytest.raises(InputError, match="finite"):
+        METHOD.calibrate(model, [torch.full((2, 3, 16, 16), torch.nan)])
+    with pytest.raises(InputError, match="at least one batch"):
+        METHOD.calibrate(model, [])
+    assert torch.equal(model.branch.source_score, expected)
+
+
+def test_images_of_other_channels_are_refused():
+    with pytest.raises(InputError, match="3 channels"):
+        Case("resnet", METHOD).adapter()(torch.rand(2, 1, 16, 16))
+
+
+@pytest.mark.parametrize("wrong", [{"steps": -1}, {"lr": float("nan")}, {"optimizer": "foo"}, {"norm": "bach"}])
+def test_methods_check_their_settings(wrong):
+    with pytest.raises(InputError):
+        ncttt.PTBN(**wrong)

@@ -28,7 +28,7 @@ def test_prefix_and_full_pass_give_equal_features_and_gradients(name):
     grads = []
     for run in (model.features, lambda x: model.forward_with_features(x)[1]):
         model.zero_grad()
-        with statistics(model.batch_norms(), "batch"):
+        with statistics(model.batch_norms(), "batch" if model.batch_norms() else "source"):
             features = run(batch)
         features.square().mean().backward()
         grads.append(
@@ -180,3 +180,39 @@ def test_outputs_without_logits_are_an_error():
 def test_bad_normalisation_is_an_error(mean, std):
     with pytest.raises(InputError, match=r"mean|std"):
         ncttt.attach(resnet(), "layer1", ncttt.NCTTT(), images(2), mean=mean, std=std)
+
+
+def test_a_layer_with_two_names_is_found_under_both():
+    class Aliased(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 4, 3)
+            self.features = nn.Sequential(self.conv, nn.ReLU())
+            self.fc = nn.Linear(4, CLASSES)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc(self.features(x).mean((2, 3)))
+
+    for name in ("conv", "features.0"):
+        assert ncttt.attach(Aliased(), name, ncttt.NCTTT(), images(2)).features(images(2)).shape[1] == 4
+
+
+def test_wrapped_classifiers_are_named():
+    for wrapped, message in [
+        (nn.DataParallel(resnet()), r"net\.module"),
+        (torch.compile(resnet()), r"net\._orig_mod"),
+        (torch.jit.trace(vgg().eval(), images(2)), "scripted or traced"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            ncttt.attach(wrapped, "layer1", ncttt.NCTTT(), images(2))
+
+
+@pytest.mark.parametrize("layer", [7, ("layer1", "layer1"), ""])
+def test_layers_that_make_no_sense_are_refused(layer):
+    with pytest.raises(InputError, match="layer"):
+        ncttt.attach(resnet(), layer, ncttt.NCTTT(), images(2))
+
+
+def test_a_method_class_is_no_method():
+    with pytest.raises(InputError, match=r"such as NCTTT\(\)"):
+        ncttt.attach(resnet(), "layer1", ncttt.NCTTT, images(2))

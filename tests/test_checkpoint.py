@@ -127,3 +127,33 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
 def test_only_branched_models_are_saved(tmp_path):
     with pytest.raises(InputError, match=r"ncttt\.attach"):
         ncttt.save(resnet(), tmp_path)
+
+
+def test_a_changed_network_is_its_authors_own(tmp_path):
+    model = attached("resnet", ncttt.NCTTT())
+    model.classifier.avgpool = nn.AdaptiveMaxPool2d(1)
+    ncttt.save(model, tmp_path)
+    with pytest.raises(InputError, match="author's own"):
+        ncttt.load(tmp_path)
+    net = resnet()
+    net.architecture = "my own idea"
+    ncttt.save(ncttt.attach(net, "layer1", ncttt.NCTTT(), images(2)), tmp_path)
+    with pytest.raises(InputError, match="author's own"):
+        ncttt.load(tmp_path)
+
+
+def test_precision_and_the_callers_random_numbers_are_kept(tmp_path):
+    model = attached("resnet", ncttt.NCTTT()).double()
+    ncttt.save(model, tmp_path)
+    state = torch.get_rng_state()
+    again = ncttt.load(tmp_path)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(again(images(2).double()), model(images(2).double()))
+
+
+def test_a_users_own_method_is_not_saved_as_another(tmp_path):
+    class Mine(ncttt.NCTTT):
+        pass
+
+    with pytest.raises(InputError, match="found a Mine"):
+        ncttt.save(attached("resnet", Mine()), tmp_path)

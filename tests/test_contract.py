@@ -3,7 +3,7 @@
 import pytest
 
 from architectures import ARCHITECTURES
-from contract import CHECKS, Case
+from contract import CHECKS, Case, RandomToy
 from ncttt.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no BatchNorm")
@@ -11,6 +11,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*has no BatchNorm")
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", METHODS)
-def test_contract(name, architecture, check):
-    check(Case(architecture, METHODS[name]()))
+@pytest.mark.parametrize("method", [*METHODS.values(), RandomToy], ids=lambda method: method.name)
+def test_contract(method, architecture, check):
+    check(Case(architecture, method()))

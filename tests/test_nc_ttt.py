@@ -135,3 +135,26 @@ def test_the_flat_head_names_another_image_size():
     with pytest.raises(InputError, match="head='pixel'"):
         adapter(torch.rand(2, 3, 32, 32))
     assert Case("resnet", ncttt.NCTTT(head="pixel")).adapter()(torch.rand(2, 3, 32, 32)).isfinite().all()
+
+
+def test_no_gradient_reaches_the_classifier_through_the_condition():
+    """Neither in training nor in adaptation; and the tail behind the tap builds no graph while adapting."""
+    method = ncttt.NCTTT()
+    model = attached("resnet", method, layer="layer2")
+    logits, features = model.forward_with_features(images(4))
+    method.training_loss(model, images(4), features, logits).backward()
+    assert model.classifier.fc.weight.grad is None
+    assert model.classifier.conv1.weight.grad is not None
+    adapter = ncttt.Adapter(model)
+    wants = []
+    adapter.model.classifier.layer4.register_forward_hook(lambda m, i, o: wants.append(o.requires_grad))
+    adapter(images(4))
+    assert len(wants) == method.steps + 1
+    assert not any(wants)
+
+
+def test_whitening_takes_half_precision_rows():
+    layer = Whiten(4)
+    rows = torch.randn(64, 4)
+    exact = Whiten(4)(rows)
+    torch.testing.assert_close(layer(rows.to(torch.bfloat16)).float(), exact, rtol=0.1, atol=0.1)

@@ -210,6 +210,16 @@ def test_kde_posterior_is_finite_far_away_and_trains_points_towards_the_referenc
     torch.testing.assert_close(point.grad, point.detach() / 0.25)
 
 
+def test_kde_posterior_is_exact_in_high_dimensions():
+    generator = torch.Generator().manual_seed(8)
+    reference = torch.randn(1, 24_576, generator=generator)
+    point = reference + 0.5 * torch.randn(1, 24_576, generator=generator)
+    found = noise.kde_posterior_logit(point, reference, 0.5, 0.501)
+    exact = noise.kde_posterior_logit(point.double(), reference.double(), 0.5, 0.501)
+    assert found.dtype == torch.float32
+    assert found.item() == pytest.approx(exact.item(), abs=1e-3)
+
+
 def test_soft_labels_averaged_over_their_makers_are_the_kde_posterior():
     """No sample needs to be far from the others: the labels average to Eq. 4 exactly (here by importance weights)."""
     references = torch.tensor([[0.0], [0.6], [0.9]], dtype=torch.float64)
@@ -253,6 +263,14 @@ def test_bad_shapes_and_names_are_refused():
         noise.StudentT(df=2)
     with pytest.raises(InputError, match="beta"):
         noise.expected_label(0.5, 16)
+    for references in (torch.zeros(0, 3), torch.zeros(2, 3, dtype=torch.long)):
+        with pytest.raises(InputError, match="references"):
+            noise.kde_log_density(torch.zeros(4, 3), references, 1.0)
+    for sigma in (-1.0, math.nan, math.inf):
+        with pytest.raises(InputError, match="sigma"):
+            noise.Gaussian().sample(torch.zeros(2), sigma)
+    with pytest.raises(InputError, match="no noise family 3"):
+        noise.family(3)
     with pytest.raises(InputError, match="tolerance"):
         noise.smallest_beta(16, 0.6)
     with pytest.raises(InputError, match="dim"):

@@ -104,3 +104,27 @@ def test_unknown_policies_are_refused(policy):
 
 def test_a_blend_reads_back_exactly():
     assert batch_share(blend(1 - 0.9**20)) == 1 - 0.9**20
+
+
+@pytest.mark.parametrize("outer", ["source", "batch", "blend(0.3)"])
+@pytest.mark.parametrize("inner", ["source", "batch", "blend(0.7)"])
+def test_a_policy_inside_another_replaces_it_for_a_while(outer, inner):
+    layer, x = layer_and_input()
+    alone = {}
+    for policy in (outer, inner):
+        with statistics([layer], policy):
+            alone[policy] = layer(x)
+    before = fingerprint(layer)
+    with statistics([layer], outer):
+        with statistics([layer], inner):
+            assert torch.equal(layer(x), alone[inner])
+        assert torch.equal(layer(x), alone[outer])
+    assert_same(before, fingerprint(layer))
+
+
+def test_a_blend_keeps_half_precision():
+    layer, x = layer_and_input()
+    with statistics([layer], blend(0.5)):
+        exact = layer(x)
+        half = layer.eval()(x.to(torch.bfloat16))
+    torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +19,8 @@ class Trace:
 
     `stopped` is `steps` (all were taken), `source level` (the batch's score reached that of source images), `guard`
     (something was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the
-    loss before each step. Shift scores are means over the batch; None for methods without a score.
+    loss before each step taken, those that the guard undid included. Shift scores are means over the batch; None for
+    methods without a score, and after the steps also where the prediction uses other statistics than the gradient.
     """
 
     losses: tuple[float, ...] = ()
@@ -76,21 +78,39 @@ class Adaptation:
             self._prediction = self._do.predict(self._images)
         return self._prediction[0]
 
-    def trace(self, logits: Tensor, guard: bool) -> Trace:
-        """What happened. The only look at the losses' values, so a GPU is not made to wait for every step."""
-        last = self._prediction[1] if self._prediction else None
+    def trace(self, fell_back: bool) -> Trace:
+        """What happened; the score after the steps is that of the last prediction."""
+        last = self._prediction[1] if self._prediction and self._do.norm[0] == self._do.norm[1] else None
         first = last if self._first_score is None else self._first_score
-        losses = torch.stack(self._losses).tolist() if self._losses else []
-        finite = bool(logits.isfinite().all()) and all(abs(loss) < torch.inf for loss in losses)
-        fell_back = guard and not finite
         return Trace(
-            losses=tuple(losses),
-            steps=len(losses),
+            losses=tuple(self._loss_values()),
+            steps=self.steps,
             stopped="guard" if fell_back else self._stopped or "steps",
             shift_before=None if first is None else first.mean().item(),
             shift_after=None if last is None else last.mean().item(),
             fell_back=fell_back,
         )
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken."""
+        return len(self._losses)
+
+    def finite_rows(self, counts: Sequence[int], rows: Sequence[Tensor]) -> int:
+        """How many of the logits after `counts` steps come before anything, loss or logit, that is not finite."""
+        losses = self._loss_values()
+        for number, (count, row) in enumerate(zip(counts, rows, strict=True)):
+            if not bool(row.isfinite().all()) or not all(abs(loss) < torch.inf for loss in losses[:count]):
+                return number
+        return len(rows)
+
+    def start_again(self) -> None:
+        """Forget the prediction, because the model was put back to the state before the batch."""
+        self._prediction = None
+
+    def _loss_values(self) -> list[float]:
+        """The losses as numbers; asked for once the steps are done, so that a GPU need not wait for each."""
+        return torch.stack(self._losses).tolist() if self._losses else []
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import torch
@@ -18,6 +18,7 @@ from ncttt.errors import InputError, nearest
 from ncttt.methods.base import Method
 from ncttt.norm import Policy, batch_share
 from ncttt.optimizers import OptimizerFactory, make_optimizer
+from ncttt.randomness import seeded
 from ncttt.snapshot import Snapshot
 
 Protocol = Literal["episodic", "online", "continual"]
@@ -31,7 +32,7 @@ class Adapter:
     each batch; `online` and `continual` go on until `reset()`, which an online stream calls at each new domain and a
     continual one never. `stop="source"` ends the steps, or takes none, when the batch scores like held-out source
     images; a number is such a level given by hand. `guard` falls back to the state before a batch whose loss or logits
-    are not finite.
+    are not finite. Put the model on its device before; images follow it there.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
@@ -65,7 +66,9 @@ class Adapter:
         optimizer = self.method.optimizer if optimizer is None else optimizer
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
-        self._snapshot = Snapshot(moving | self.method.buffers(self.model), self._optimizer)
+        buffers = self.method.buffers(self.model)
+        self._moves_buffers = bool(buffers)
+        self._snapshot = Snapshot({**moving, **buffers}, self._optimizer)
         self._generator = torch.Generator().manual_seed(seed)
         self.norm = self._checked_norm(self.method.norm if norm is None else norm)
         self.stop = self._checked_stop(stop)
@@ -86,18 +89,21 @@ class Adapter:
         if not counts or counts != sorted(set(counts)):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
         images = self._ready(images)
-        before = self._snapshot.state() if self.guard and self.protocol != "episodic" else None
-        with self._randomness(images.device):
-            run = Adaptation(self._machinery, images, self._level(len(images)))
-            logits = torch.stack([_advanced(run, count) for count in counts])
-        self.trace = run.trace(logits, self.guard)
-        if self.protocol == "episodic" and self._optimizer is not None and self.trace.steps:
-            self._snapshot.reset()
-        if self.trace.fell_back:
-            if before is not None:
-                self._snapshot.load(before)
-            logits = self._unadapted(images).expand(len(counts), -1, -1).clone()
-        return logits
+        before = None if self.protocol == "episodic" else self._snapshot.state()
+        run = Adaptation(self._machinery, images, self._level(len(images)))
+        try:
+            with seeded(self._next_seed(), images.device):
+                rows = [_advanced(run, count) for count in counts]
+        except BaseException:
+            self._go_back(before)
+            raise
+        good = run.finite_rows(counts, rows) if self.guard else len(rows)
+        if good < len(rows) or (self.protocol == "episodic" and (run.steps or self._moves_buffers)):
+            self._go_back(before)
+        if good < len(rows):
+            rows[good:] = [self._unadapted(run)] * (len(rows) - good)
+        self.trace = run.trace(fell_back=good < len(rows))
+        return torch.stack(rows)
 
     @torch.inference_mode(False)
     @torch.no_grad()
@@ -124,6 +130,8 @@ class Adapter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state that `state_dict` gave, in an adapter made with the same arguments."""
+        if self.protocol == "episodic":
+            raise InputError("an episodic adapter forgets after each batch; load a state into an online one")
         self._snapshot.load(state)
         self._generator.set_state(state["generator"])
 
@@ -132,6 +140,7 @@ class Adapter:
 
     def _ready(self, images: Tensor) -> Tensor:
         self.model.check_images(images)
+        images = images.to(self.model.mean)
         return images.clone() if images.is_inference() else images.detach()
 
     def _moving(self) -> dict[str, nn.Parameter]:
@@ -157,11 +166,11 @@ class Adapter:
         if stop is None:
             return None
         self._need_score("stop")
-        if stop != "source" and not (isinstance(stop, int | float) and math.isfinite(stop)):
+        if stop != "source" and (isinstance(stop, bool | str) or not math.isfinite(stop)):
             raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
         if stop == "source" and self.method.source_level(self.model, 1) is None:
             raise InputError("stop='source' needs the source's level; run method.calibrate(model, batches) first")
-        if stop == "source" and self.norm[0] != self.method.gradient_norm:
+        if stop == "source" and self.model.batch_norms() and self.norm[0] != self.method.gradient_norm:
             warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=4)
         return stop
 
@@ -174,21 +183,26 @@ class Adapter:
         if type(self.method).score is Method.score:
             raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {self.method!r}")
 
-    def _unadapted(self, images: Tensor) -> Tensor:
-        logits = self._machinery.predict(images)[0]
+    def _go_back(self, before: dict[str, Any] | None) -> None:
+        """To the state before the batch: the source's for an episodic batch, the stream's otherwise."""
+        if before is None:
+            self._snapshot.reset()
+        else:
+            self._snapshot.load(before)
+
+    def _unadapted(self, run: Adaptation) -> Tensor:
+        """The prediction of the state before the batch, to which the model has gone back."""
+        run.start_again()
+        logits = run.logits()
         if not bool(logits.isfinite().all()):
             raise InputError("the model's logits are not finite even without adaptation; check its weights")
         return logits
 
-    @contextmanager
-    def _randomness(self, device: torch.device) -> Iterator[None]:
-        """Random numbers of this adapter's own: the same for every episodic call, a stream otherwise."""
-        seed = self.seed
-        if self.protocol != "episodic":
-            seed = int(torch.randint(2**62, (), generator=self._generator))
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(seed)
-            yield
+    def _next_seed(self) -> int:
+        """The same for every episodic call, a stream of seeds otherwise."""
+        if self.protocol == "episodic":
+            return self.seed
+        return int(torch.randint(2**62, (), generator=self._generator, device="cpu"))
 
 
 def _advanced(run: Adaptation, count: int) -> Tensor:
@@ -197,12 +211,18 @@ def _advanced(run: Adaptation, count: int) -> Tensor:
 
 
 def _checked_count(steps: int) -> int:
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+    try:
+        count = operator.index(steps)
+    except TypeError:
+        count = -1
+    if isinstance(steps, bool) or count < 0:
         raise InputError(f"a step count must be a whole number >= 0; found {steps!r}")
-    return steps
+    return count
 
 
 def _method_for(model: nn.Module, method: Method | None) -> Method:
+    if not isinstance(model, nn.Module):
+        raise InputError(f"an Adapter wraps an nn.Module; found {model!r}")
     own = model.method if isinstance(model, Branched) else None
     if method is None and own is None:
         raise InputError("a plain module needs a method, as in Adapter(net, PTBN()); found none")

@@ -6,7 +6,6 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ncttt.errors import InputError
 from ncttt.modes import evaluating
 from ncttt.norm import batch_norms
-from ncttt.taps import Tap, find_layer, logits_of
+from ncttt.taps import Tap, check_eager, find_layer, logits_of
 
 if TYPE_CHECKING:
     from ncttt.methods.base import Method
@@ -43,15 +42,22 @@ class Branched(nn.Module):
         super().__init__()
         self.classifier = classifier
         self.branch: nn.Module | None = None
+        if not isinstance(layer, str | Sequence | None):
+            raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
         self.method = method
         self.input_shape: tuple[int, ...] | None = None
         self.normalises = mean is not None or std is not None
-        like = next((p for p in classifier.parameters() if p.is_floating_point()), torch.zeros(()))
+        tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
+        like = next(tensor for tensor in tensors if tensor.is_floating_point())
         self.register_buffer("mean", _per_channel("mean", (0.0,) if mean is None else mean).to(like))
         self.register_buffer("std", _per_channel("std", (1.0,) if std is None else std).to(like))
         if not bool((self.std > 0).all()):
             raise InputError(f"std must be positive; found {std}")
+        if self.layers:
+            check_eager(classifier)
+        if len(set(self.layers)) < len(self.layers):
+            raise InputError(f"each layer is tapped once; found {self.layers}")
         for name in self.layers:
             find_layer(classifier, name)
 
@@ -73,7 +79,7 @@ class Branched(nn.Module):
         return self._in_order(tap)
 
     def forward_with_features(self, images: Tensor, detach: bool = False) -> tuple[Tensor, Features]:
-        """Logits and features from one full pass; with `detach`, no gradient flows from the logits to the features."""
+        """Logits and features from one full pass; with `detach`, what follows the last tap gets it without history."""
         with self._tap(detach=detach) as tap:
             output = self.classifier(self._normalised(images))
         return logits_of(output), self._in_order(tap)
@@ -101,6 +107,8 @@ class Branched(nn.Module):
         if not isinstance(images, Tensor) or images.ndim != 4 or not images.is_floating_point() or not len(images):
             found = f"{tuple(images.shape)} {images.dtype}" if isinstance(images, Tensor) else type(images).__name__
             raise InputError(f"expected a non-empty float batch of images (B, C, H, W) in [0, 1]; found {found}")
+        if self.input_shape is not None and images.shape[1] != self.input_shape[0]:
+            raise InputError(f"expected images of {self.input_shape[0]} channels; found {tuple(images.shape)}")
         low, high = (bound.item() for bound in torch.aminmax(images))
         if not (abs(low) < torch.inf and abs(high) < torch.inf):
             bad = (~images.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
@@ -129,15 +137,14 @@ class Branched(nn.Module):
     @torch.inference_mode(False)
     @torch.enable_grad()
     def _dependencies(self, layers: Sequence[str]) -> set[str]:
-        """Ask autograd, on an unfrozen copy: registration order says nothing about what runs before a layer."""
+        """Ask autograd, with unfrozen stand-ins: registration order says nothing about what runs before a layer."""
         if self.input_shape is None:
             raise InputError("which parameters come before a layer is only known for a model made by ncttt.attach")
-        probe = copy.deepcopy(self.classifier).eval().requires_grad_(True)
+        named = {n: p.detach().requires_grad_() for n, p in self.classifier.named_parameters() if p.is_floating_point()}
         generator = torch.Generator().manual_seed(0)
-        images = torch.rand(2, *self.input_shape, generator=generator).to(self.mean)
-        with Tap(probe, layers, stop=True) as tap:
-            probe(self._normalised(images))
-        named = dict(probe.named_parameters())
+        images = torch.rand(2, *self.input_shape, generator=generator, device="cpu").to(self.mean)
+        with evaluating(self.classifier), Tap(self.classifier, layers, stop=True) as tap:
+            torch.func.functional_call(self.classifier, named, (self._normalised(images),))
         total = torch.stack([output.sum() for output in tap.outputs.values()]).sum()
         if not total.requires_grad:
             return set()
@@ -165,13 +172,15 @@ def attach(
     >>> model.features(torch.rand(4, 3, 32, 32)).shape
     torch.Size([4, 128, 16, 16])
     """
+    if not isinstance(classifier, nn.Module) or isinstance(method, type):
+        raise InputError(f"attach takes a module and a method such as NCTTT(); found {classifier!r} and {method!r}")
     model = Branched(classifier, layer, method, mean, std)
     model.check_images(example)
     with evaluating(classifier), torch.no_grad():
         logits, features = model.forward_with_features(example[:2].to(model.mean))
     model.input_shape = tuple(example.shape[1:])
     branch = method.build_branch(classifier, features, logits)
-    model.branch = None if branch is None else branch.to(logits.device)
+    model.branch = None if branch is None else branch.to(logits)
     return model
 
 

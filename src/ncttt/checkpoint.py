@@ -16,6 +16,7 @@ from ncttt.branched import Branched, attach
 from ncttt.errors import InputError, nearest
 from ncttt.methods import METHODS, Method
 from ncttt.noise import NOISES, Noise
+from ncttt.randomness import seeded
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
@@ -42,12 +43,12 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """
     folder = Path(folder)
     described = _read_description(folder / DESCRIPTION)
-    net = _network(described, classifier, folder)
+    method, tensors = method_from(described["method"]), _read_tensors(folder / WEIGHTS)
     example = torch.zeros(2, *described["input_shape"])
-    statistics = {name: described["preprocessing"][name] for name in ("mean", "std")}
-    method = method_from(described["method"])
-    model = attach(net, _layer(described["layer"]), method, example, **statistics)
-    _fill(model, _read_tensors(folder / WEIGHTS), folder)
+    with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
+        net = _network(described, classifier, folder).to(tensors["mean"].dtype)
+        model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
+    _fill(model, tensors, folder)
     if described["channels_last"]:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model.eval()
@@ -58,7 +59,7 @@ def describe(model: Branched) -> dict[str, Any]:
     normalisation = {name: getattr(model, name).flatten().tolist() for name in ("mean", "std")}
     return {
         "format": FORMAT,
-        "architecture": getattr(model.classifier, "architecture", None),
+        "architecture": _architecture(model.classifier),
         "layer": model.layer,
         "method": method_settings(model.method),
         "preprocessing": normalisation if model.normalises else {"mean": None, "std": None},
@@ -69,6 +70,8 @@ def describe(model: Branched) -> dict[str, Any]:
 
 def method_settings(method: Method) -> dict[str, Any]:
     """A method as JSON values: its name in METHODS and its hyper-parameters."""
+    if METHODS.get(method.name) is not type(method):
+        raise InputError(f"only the methods of ncttt.METHODS can be saved; found a {type(method).__name__}")
     settings = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
     return {"name": method.name} | {key: _noise_settings(value) for key, value in settings.items()}
 
@@ -110,13 +113,24 @@ def _tensors(model: Branched) -> dict[str, Tensor]:
     tensors = {}
     for name, tensor in model.state_dict().items():
         tensor = tensor.detach().contiguous()
-        tensors[name] = tensor.clone() if tensor.data_ptr() in seen else tensor
-        seen.add(tensor.data_ptr())
+        storage = tensor.untyped_storage().data_ptr()
+        tensors[name] = tensor.clone() if storage in seen else tensor
+        seen.add(storage)
     return tensors
 
 
 def _is_channels_last(tensor: Tensor) -> bool:
     return tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
+def _architecture(net: nn.Module) -> dict[str, Any] | None:
+    """How `ncttt.models` made a network, or None for a user's own and for one that was changed since."""
+    made = getattr(net, "architecture", None)
+    if not isinstance(made, dict) or made.get("name") not in models.MODELS:
+        return None
+    with torch.device("meta"):
+        unchanged = repr(models.build(**made)) == repr(net)
+    return made if unchanged else None
 
 
 def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:

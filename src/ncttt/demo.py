@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from ncttt.adapter import Adapter
 from ncttt.branched import Branched, attach
@@ -12,6 +11,7 @@ from ncttt.data import ImageSet, batches, load
 from ncttt.data.corruptions import corrupt
 from ncttt.methods import NCTTT, PTBN, Source
 from ncttt.models import small
+from ncttt.randomness import seeded
 from ncttt.training import Epoch, train
 
 # Digits are drawn thick and without texture: only the benchmark's strong constants shift them visibly.
@@ -34,8 +34,7 @@ class Row:
 def train_demo(epochs: int = 15, seed: int = 0, report: Callable[[Epoch], None] | None = None) -> Branched:
     """A small network and its branch, trained jointly on digits; the held-out part calibrates the stop rule."""
     fit, held_out = load("digits", "fit"), load("digits", "val")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         example = next(iter(batches(fit, 2)))[0]
         model = attach(small(num_classes=10), layer="layer3", method=NCTTT(moves="layer1"), example=example)
     train(model, fit, epochs=epochs, batch_size=64, auxiliary_weight=1.0, held_out=held_out, seed=seed, report=report)

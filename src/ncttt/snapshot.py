@@ -14,23 +14,30 @@ class Snapshot:
     """Clones of live tensors; a reset copies just those back, in place, and clears the optimizer's history."""
 
     def __init__(self, tensors: Mapping[str, Tensor], optimizer: torch.optim.Optimizer | None):
-        self._live = {name: tensor.detach() for name, tensor in tensors.items()}
-        self._saved = self._clones()
+        self._live = dict(tensors)
         self._optimizer = optimizer
+        self._saved = self._clones()
 
     def reset(self) -> None:
         """Put the saved values back."""
         self._copy(self._saved)
         if self._optimizer is not None:
             self._optimizer.state.clear()
+            self._optimizer.zero_grad(set_to_none=True)
 
+    @torch.inference_mode(False)
     def state(self) -> dict[str, Any]:
         """The live values and the optimizer's history, cloned."""
         history = {} if self._optimizer is None else copy.deepcopy(self._optimizer.state_dict()["state"])
-        return {"tensors": self._clones(), "optimizer": history}
+        return {"tensors": self._clones(), "optimizer": history, "kind": self._kind()}
 
+    @torch.inference_mode(False)
     def load(self, state: Mapping[str, Any]) -> None:
-        """Make the live values and the optimizer's history those of a state."""
+        """Make the live values and the optimizer's history copies of those of a state."""
+        if not {"tensors", "optimizer", "kind"} <= state.keys():
+            raise InputError(f"this is no state of an adapter: it holds {sorted(state)}")
+        if state["kind"] != self._kind():
+            raise InputError(f"the state is one of optimizer {state['kind']}, this adapter uses {self._kind()}")
         found = {name: tuple(tensor.shape) for name, tensor in state["tensors"].items()}
         expected = {name: tuple(tensor.shape) for name, tensor in self._live.items()}
         if found != expected:
@@ -39,10 +46,15 @@ class Snapshot:
         self._copy(state["tensors"])
         if self._optimizer is not None:
             groups = self._optimizer.state_dict()["param_groups"]
-            self._optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+            # Copied, because an optimizer adopts the tensors it is given and would then change the caller's state.
+            self._optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
+            self._optimizer.zero_grad(set_to_none=True)
+
+    def _kind(self) -> str:
+        return type(self._optimizer).__name__
 
     def _clones(self) -> dict[str, Tensor]:
-        return {name: tensor.clone() for name, tensor in self._live.items()}
+        return {name: tensor.detach().clone() for name, tensor in self._live.items()}
 
     def _copy(self, values: Mapping[str, Tensor]) -> None:
         if self._live:

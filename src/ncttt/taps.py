@@ -7,6 +7,7 @@ the batch. It is done by raising through the forward, so it works with any contr
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ncttt.errors import InputError, nearest
@@ -85,14 +86,29 @@ class Tap:
 
 def find_layer(module: nn.Module, name: str) -> nn.Module:
     """The submodule of that dotted name, or an `InputError` with the nearest names."""
-    names = dict(module.named_modules())
-    if not name or name not in names:
-        raise InputError(f"no layer {name!r} in {type(module).__name__}{nearest(name, [n for n in names if n])}")
-    return names[name]
+    try:
+        return module.get_submodule(name) if name else module.get_submodule("?")
+    except (AttributeError, TypeError):
+        names = [known for known, _ in module.named_modules() if known]
+        raise InputError(f"no layer {name!r} in {type(module).__name__}{nearest(str(name), names)}") from None
+
+
+def check_eager(module: nn.Module) -> None:
+    """Raise an `InputError` for wrappers that run another program than the module's own forward."""
+    if isinstance(module, torch.jit.ScriptModule):
+        raise InputError("a scripted or traced module cannot be tapped; pass the eager module it was made from")
+    if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        raise InputError(f"a {type(module).__name__} cannot be tapped; pass the module inside it, net.module")
+    if hasattr(module, "_orig_mod"):
+        raise InputError("a compiled module cannot be tapped; pass the eager module inside it, net._orig_mod")
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits `(B, classes)` in what a classifier returns: a tensor, or a dict, tuple or object that holds them."""
+    """The logits `(B, classes)` in what a classifier returns.
+
+    They are the tensor itself; an entry or attribute `logits` (or an entry `out`, or the only tensor of a dict); or
+    the first element of a tuple or list.
+    """
     if isinstance(output, Tensor):
         found = output
     elif isinstance(output, Mapping):

@@ -9,7 +9,9 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from ncttt.branched import Branched, Features
-from ncttt.norm import Policy
+from ncttt.errors import InputError, nearest
+from ncttt.norm import Policy, batch_share
+from ncttt.optimizers import OPTIMIZERS
 
 
 class Objective(NamedTuple):
@@ -37,15 +39,18 @@ class Method:
     norm: Policy | tuple[Policy, Policy] = "source"
     auxiliary_weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.steps < 0 or not 0 <= self.lr < float("inf") or not 0 <= self.auxiliary_weight < float("inf"):
+            raise InputError(f"steps, lr and auxiliary_weight must be finite and not negative; found {self!r}")
+        if self.optimizer not in OPTIMIZERS:
+            raise InputError(f"no optimizer {self.optimizer!r}{nearest(str(self.optimizer), OPTIMIZERS)}")
+        for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:
+            batch_share(policy)
+
     @property
     def gradient_norm(self) -> Policy:
         """The statistics policy of the gradient passes."""
         return self.norm if isinstance(self.norm, str) else self.norm[0]
-
-    @property
-    def prediction_norm(self) -> Policy:
-        """The statistics policy of the prediction."""
-        return self.norm if isinstance(self.norm, str) else self.norm[1]
 
     def build_branch(self, classifier: nn.Module, features: Features, logits: Tensor) -> nn.Module | None:
         """The auxiliary branch for features and logits like those of the example batch; none by default."""
@@ -79,5 +84,5 @@ class Method:
         return None
 
     def predict(self, model: Branched, images: Tensor) -> Tensor:
-        """Logits `(B, classes)` of the model as it stands."""
+        """Logits `(B, classes)` of the model as it stands, which it leaves as it is."""
         return model(images)

@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ncttt.branched import Branched, Features
 from ncttt.errors import InputError
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.noise_branch import NoiseBranch
 from ncttt.modes import evaluating
-from ncttt.noise import Noise, check_scales, contrastive_loss, family, soft_label
+from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
 from ncttt.norm import Policy, statistics
 
 
@@ -32,7 +31,7 @@ class NCTTT(Method):
     the discriminator, with BatchNorm if `discriminator_norm`. `views`: noisy samples per side. `scaling` of the
     projected features: `none`, `standardize` or `whiten`. `conditional`: the discriminator sees the classifier's
     softmax. `moves`: `encoder`, `norm` (scale and shift of normalisation layers) or a layer's name, for everything up
-    to and including it.
+    to and including it; `encoder` and `norm` mean this even where a layer has such a name.
     """
 
     name: ClassVar[str] = "nc_ttt"
@@ -56,14 +55,16 @@ class NCTTT(Method):
     noise: str | Noise = "gaussian"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_scales(self.sigma_in, self.sigma_out)
         family(self.noise)
         for field, choices in {"head": ("pixel", "flat"), "scaling": ("none", "standardize", "whiten")}.items():
             if getattr(self, field) not in choices:
                 raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
         for field in ("channels", "hidden", "views"):
-            if getattr(self, field) < 1:
-                raise InputError(f"{field} must be at least 1; found {getattr(self, field)}")
+            value = getattr(self, field)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{field} must be a whole number of at least 1; found {value!r}")
 
     @classmethod
     def paper_cifar(cls, **overrides: Any) -> NCTTT:
@@ -108,7 +109,7 @@ class NCTTT(Method):
         else:
             logits, features = None, model.features(images)
         heads = self._discriminate(model, features, logits)
-        loss = torch.stack([F.softplus(-head).mean() for head in heads]).mean()
+        loss = torch.stack([in_distribution_loss(head) for head in heads]).mean()
         return Objective(loss, _mean_probability(heads))
 
     def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
@@ -118,9 +119,12 @@ class NCTTT(Method):
     def calibrate(self, model: Branched, batches: Iterable[Tensor]) -> None:
         """Remember the mean and the spread over images of the score that held-out source images have."""
         scores = []
-        with evaluating(model), statistics(model.batch_norms(), self.gradient_norm):
+        layers = model.batch_norms()
+        policy = self.gradient_norm if layers else "source"
+        with evaluating(model), statistics(layers, policy):
             for images in batches:
-                logits, features = model.forward_with_features(images)
+                model.check_images(images)
+                logits, features = model.forward_with_features(images.to(model.mean))
                 scores.append(self.score(model, features, logits))
         if not scores:
             raise InputError("calibration needs at least one batch of source images; found none")

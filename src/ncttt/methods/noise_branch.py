@@ -28,21 +28,25 @@ class Whiten(nn.Module):
         self.register_buffer("covariance", torch.eye(channels))
 
     def forward(self, rows: Tensor) -> Tensor:
-        mean, covariance = self._batch_moments(rows) if self.training else (self.mean, self.covariance)
-        identity = torch.eye(len(covariance), dtype=rows.dtype, device=rows.device)
+        # Half precision has no Cholesky and too few digits for a covariance.
+        exact = rows.to(torch.promote_types(rows.dtype, torch.float32))
+        mean, covariance = self._batch_moments(exact) if self.training else (self.mean, self.covariance)
+        mean, covariance = mean.to(exact), covariance.to(exact)
+        identity = torch.eye(len(covariance), dtype=exact.dtype, device=exact.device)
         # Relative to the mean variance, so that shrinking the projection cannot hide in the regulariser.
         ridge = self.shrinkage * covariance.diagonal().mean() + 1e-12
-        factor = torch.linalg.cholesky(covariance + ridge * identity)
+        # Unlike `cholesky`, `cholesky_ex` does not make a GPU wait to report a failure; that would show as NaN.
+        factor = torch.linalg.cholesky_ex(covariance + ridge * identity)[0]
         inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-        return (rows - mean) @ inverse.T
+        return ((exact - mean) @ inverse.T).to(rows.dtype)
 
     def _batch_moments(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         mean = rows.mean(0)
         centred = rows - mean
         covariance = centred.T @ centred / max(1, len(rows) - 1)
         with torch.no_grad():
-            self.mean.lerp_(mean, self.momentum)
-            self.covariance.lerp_(covariance, self.momentum)
+            self.mean.lerp_(mean.to(self.mean.dtype), self.momentum)
+            self.covariance.lerp_(covariance.to(self.mean.dtype), self.momentum)
         return mean, covariance
 
 
