@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from ncttt.cli import main
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -22,10 +24,8 @@ def test_the_commands_exist(capsys):
     for command in commands:
         words = command.split()
         words = words[:2] if words[0] == "data" else words[:1]
-        try:
+        with pytest.raises(SystemExit, match="0"):
             main([*words, "--help"])
-        except SystemExit as end:
-            assert end.code == 0
         assert f"ncttt [options] {words[0]}" in capsys.readouterr().out
 
 
