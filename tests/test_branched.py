@@ -197,6 +197,7 @@ def test_a_layer_with_two_names_is_found_under_both():
         assert ncttt.attach(Aliased(), name, ncttt.NCTTT(), images(2)).features(images(2)).shape[1] == 4
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
 def test_wrapped_classifiers_are_named():
     for wrapped, message in [
         (nn.DataParallel(resnet()), r"net\.module"),
