@@ -68,7 +68,10 @@ class Adapter:
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         buffers = self.method.buffers(self.model)
         self._moves_buffers = bool(buffers)
-        self._snapshot = Snapshot({**moving, **buffers}, self._optimizer)
+        tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
+        self._snapshot = Snapshot(
+            tensors | {f"branch.{name}": buffer for name, buffer in buffers.items()}, self._optimizer
+        )
         self._generator = torch.Generator().manual_seed(seed)
         self.norm = self._checked_norm(self.method.norm if norm is None else norm)
         self.stop = self._checked_stop(stop)
