@@ -11,8 +11,6 @@ as published code does it. Peak memory is measured in processes of their own.
 import argparse
 import copy
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from origin import origin
 from torch import nn
 from torch.nn import functional as F
 
@@ -66,10 +65,8 @@ def bare_step(model: ncttt.Branched, images: torch.Tensor, full: bool) -> Callab
 
 
 def reset(model: ncttt.Branched, images: torch.Tensor) -> Callable[[], object]:
-    """An episodic reset after a step, so that the optimizer has a history to clear; only the reset is timed."""
-    adapter = ncttt.Adapter(model, protocol="online", steps=1)
-    adapter(images[:2])
-    return adapter.reset
+    """The way back to the source after a batch."""
+    return ncttt.Adapter(model, protocol="online").reset
 
 
 WAYS = {
@@ -136,12 +133,7 @@ def main() -> None:
     result: dict[str, object] = dict(measure(options.batch, options.rounds))
     for way in ("adapter", "bare prefix", "bare full forward"):
         result[f"peak memory of the {way} step, MiB"] = peak_memory(way, options.batch)
-    result |= {
-        "batch": options.batch,
-        "torch": torch.__version__,
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-    }
+    result |= {"batch": options.batch, **origin()}
     print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}, indent=2))
 
 

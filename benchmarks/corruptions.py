@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from origin import origin
 from scipy import ndimage
 
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, generate
@@ -92,9 +93,10 @@ def comparison(images: np.ndarray, theirs: int, rounds: int, severity: int) -> l
 
 def write_rows(rows: list[dict[str, object]], path: Path) -> None:
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        source = origin()
+        writer = csv.DictWriter(file, [*rows[0], *source], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({**row, **source} for row in rows)
 
 
 def print_whole_set(count: int) -> None:

@@ -8,11 +8,10 @@ standard deviation. The test split is corrupted on the fly (seed 0) and predicte
 
 import argparse
 import csv
-import platform
-import subprocess
 from pathlib import Path
 
 import torch
+from origin import origin
 from rich.progress import track
 from safetensors.torch import load_file
 
@@ -38,13 +37,7 @@ def main() -> None:
     net = ncttt.models.resnet20()
     net.load_state_dict(load_file(options.weights))
     model = ncttt.Branched(net, None, ncttt.Source(), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)).eval()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    origin = {
-        "network": "resnet20",
-        "seed": 0,
-        "commit": commit,
-        "machine": f"{platform.machine()}, torch {torch.__version__}",
-    }
+    source = {"network": "resnet20", "seed": 0, **origin()}
     rows = [{"corruption": "clean", "severity": 0, "accuracy": accuracy(model, load("cifar10", "test", options.root))}]
     for name in track((*CORRUPTIONS, *EXTRA), "corrupting and predicting"):
         data = load("cifar10", "test", options.root, corruption=name, severity=options.severity)
@@ -52,9 +45,9 @@ def main() -> None:
     benchmark = [row["accuracy"] for row in rows if row["corruption"] in CORRUPTIONS]
     rows.append({"corruption": "mean of 15", "severity": options.severity, "accuracy": sum(benchmark) / len(benchmark)})
     with options.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["corruption", "severity", "accuracy", *origin], lineterminator="\n")
+        writer = csv.DictWriter(file, ["corruption", "severity", "accuracy", *source], lineterminator="\n")
         writer.writeheader()
-        writer.writerows({**row, "accuracy": f"{row['accuracy']:.2f}", **origin} for row in rows)
+        writer.writerows({**row, "accuracy": f"{row['accuracy']:.2f}", **source} for row in rows)
     for row in rows:
         print(f"{row['corruption']:<18} {row['accuracy']:6.2f}")
 

@@ -1,31 +1,22 @@
-"""ncttt: test-time training of image classifiers."""
+"""ncttt: test-time training of image classifiers.
+
+Everything is imported on first use, so that the command line answers at once and adapting a model needs torch alone.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ncttt import methods, models, noise, norm
-from ncttt.adaptation import Trace
-from ncttt.adapter import Adapter
-from ncttt.branched import Branched, attach
-from ncttt.checkpoint import load, save
-from ncttt.errors import InputError
-from ncttt.methods import METHODS, NCTTT, PTBN, Method, Source
-
 if TYPE_CHECKING:
-    from ncttt import data
+    from ncttt import data, methods, models, noise, norm
+    from ncttt.adaptation import Trace
+    from ncttt.adapter import Adapter
+    from ncttt.branched import Branched, attach
+    from ncttt.checkpoint import load, save
+    from ncttt.errors import InputError
+    from ncttt.methods import METHODS, NCTTT, PTBN, Method, Source
     from ncttt.training import train
 
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> Any:
-    """`ncttt.data` and `ncttt.train` on first use: adapting a model needs torch alone."""
-    if name == "data":
-        return importlib.import_module("ncttt.data")
-    if name == "train":
-        return importlib.import_module("ncttt.training").train
-    raise AttributeError(f"module 'ncttt' has no attribute {name!r}")
-
 
 __all__ = [
     "METHODS",
@@ -47,3 +38,31 @@ __all__ = [
     "save",
     "train",
 ]
+
+_HOMES = {
+    "Adapter": "adapter",
+    "Branched": "branched",
+    "InputError": "errors",
+    "METHODS": "methods",
+    "Method": "methods",
+    "NCTTT": "methods",
+    "PTBN": "methods",
+    "Source": "methods",
+    "Trace": "adaptation",
+    "attach": "branched",
+    "load": "checkpoint",
+    "save": "checkpoint",
+    "train": "training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"ncttt.{_HOMES[name]}"), name)
+    if name in __all__:
+        return importlib.import_module(f"ncttt.{name}")
+    raise AttributeError(f"module 'ncttt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,11 +3,7 @@
 import json as json_module
 import platform
 
-import torch
-
 from ncttt import __version__
-from ncttt.methods import METHODS
-from ncttt.models import MODELS
 
 
 def info(*, json: bool = False) -> None:
@@ -16,6 +12,11 @@ def info(*, json: bool = False) -> None:
     Args:
         json: Print one JSON object, for scripts.
     """
+    import torch
+
+    from ncttt.methods import METHODS
+    from ncttt.models import MODELS
+
     facts = {
         "ncttt": __version__,
         "python": platform.python_version(),
