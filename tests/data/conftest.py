@@ -1,6 +1,8 @@
 """What the tests of the data sets share: the folder beside the project, CIFAR-10 itself, small files to read."""
 
 import os
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,13 +51,16 @@ def class_folder(tmp_path: Path) -> Path:
 
 
 class Server:
-    """A web server on this machine for a few files; it can break off, forbid ranges, or fail."""
+    """A web server on this machine for a few files; it can break off, hang up, forbid ranges, send others, or fail."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.break_after: list[int] = []
         self.ranges = True
+        self.wrong_ranges = False
         self.failures = 0
+        self.failure = 503
+        self.hang_ups = 0
         self.asked: list[str | None] = []
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
@@ -80,12 +85,19 @@ class Server:
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         wanted = request.headers.get("Range")
         self.asked.append(wanted)
+        if self.hang_ups:
+            self.hang_ups -= 1
+            # Closing at once with this set sends a reset, as a crashed server does.
+            request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.connection.close()
+            return
         body = self.files.get(request.path.strip("/"))
         if self.failures or body is None:
             self.failures -= bool(self.failures)
-            request.send_error(404 if body is None else 503)
+            request.send_error(404 if body is None else self.failure)
             return
         start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
+        start += 1 if wanted and self.wrong_ranges else 0
         if start >= len(body):
             request.send_response(416)
             request.send_header("Content-Range", f"bytes */{len(body)}")

@@ -4,9 +4,8 @@ Each takes the image (H, W, 3) uint8, the constants of its severity, and a funct
 this image's random numbers in the order in which the definition asks for them.
 """
 
-import colorsys
 from io import BytesIO
-from math import ceil, cos, exp, hypot, radians, sin
+from math import ceil, cos, exp, floor, hypot, radians, sin
 
 import numpy as np
 from PIL import Image
@@ -45,16 +44,20 @@ def gaussian_blur(image, draw, sigma):
 
 
 def smoothed(image, sigma):
-    """Weights exp(-d^2 / 2 sigma^2) out to four sigma, the outermost pixels repeated."""
+    """Weights exp(-d^2 / 2 sigma^2) out to four sigma, the outermost pixels repeated.
+
+    Added as scipy does, to the last bit: the centre, then pairs of equal distance from the outermost inwards.
+    """
     reach = int(4 * sigma + 0.5)
-    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
+    weights = np.exp(-0.5 / sigma**2 * np.arange(-reach, reach + 1) ** 2)
     weights /= weights.sum()
     for axis in (0, 1):
         margins = [(reach, reach) if a == axis else (0, 0) for a in range(image.ndim)]
-        padded = np.pad(image, margins, mode="edge")
-        image = sum(
-            weight * padded.take(range(k, k + image.shape[axis]), axis=axis) for k, weight in enumerate(weights)
-        )
+        padded, size = np.pad(image, margins, mode="edge"), image.shape[axis]
+        shifted = [padded.take(range(k, k + size), axis=axis) for k in range(2 * reach + 1)]
+        image = weights[reach] * shifted[reach]
+        for k in range(reach):
+            image = image + weights[k] * (shifted[k] + shifted[-1 - k])
     return image
 
 
@@ -190,8 +193,39 @@ def saturate(image, draw, factor, added):
 
 
 def by_pixel(image, change):
-    changed = [colorsys.hsv_to_rgb(*change(*colorsys.rgb_to_hsv(*p))) for p in (image / 255).reshape(-1, 3)]
+    changed = [to_rgb(*change(*to_hsv(*pixel))) for pixel in (image / 255).reshape(-1, 3)]
     return to_levels(np.reshape(changed, image.shape))
+
+
+def to_hsv(red, green, blue):
+    """The textbook formulas in scikit-image's order of operations, because truncation shows the last bit."""
+    value = max(red, green, blue)
+    spread = value - min(red, green, blue)
+    if spread == 0:
+        return 0.0, 0.0, value
+    if blue == value:
+        hue = 4 + (red - green) / spread
+    elif green == value:
+        hue = 2 + (blue - red) / spread
+    else:
+        hue = (green - blue) / spread
+    return hue / 6 % 1, spread / value, value
+
+
+def to_rgb(hue, saturation, value):
+    sextant = floor(hue * 6)
+    within = hue * 6 - sextant
+    low = value * (1 - saturation)
+    falling, rising = value * (1 - within * saturation), value * (1 - (1 - within) * saturation)
+    wheel = [
+        (value, rising, low),
+        (falling, value, low),
+        (low, value, rising),
+        (low, falling, value),
+        (rising, low, value),
+        (value, low, falling),
+    ]
+    return wheel[sextant % 6]
 
 
 def contrast(image, draw, factor):

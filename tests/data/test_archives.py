@@ -1,5 +1,6 @@
 """Archives that are fine, broken or hostile."""
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -104,3 +105,40 @@ def test_a_member_cannot_replace_another(tmp_path):
     archive = make_tar(tmp_path / "a.tar.gz", [regular("a", b"one"), regular("a", b"two")])
     with pytest.raises(FileExistsError):
         unpack(archive, tmp_path / "out")
+
+
+def test_a_nul_in_a_path_is_refused(tmp_path):
+    info = tarfile.TarInfo("set/a")
+    info.pax_headers = {"path": "set/a\0b"}
+    archive = tmp_path / "a.tar"
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(info)
+    with pytest.raises(InputError, match=r"a\.tar: 'set/a\\x00b' is no sensible path"):
+        unpack(archive, tmp_path / "out")
+
+
+def test_thousands_of_nested_folders_are_refused(tmp_path):
+    archive = make_tar(tmp_path / "a.tar", [regular("a/" * 2000 + "b", b"x")])
+    with pytest.raises(InputError, match=r"a\.tar: .*is no sensible path"):
+        unpack(archive, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("place", "value", "reason"), [(6, 1, "encrypted"), (8, 99, "compression")])
+def test_a_zip_that_cannot_be_read_says_why(tmp_path, place, value, reason):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("set/a.bin", b"one")
+    body = bytearray((tmp_path / "a.zip").read_bytes())
+    # The flags and the method stand in the member's header, and two bytes later in the directory at the end.
+    body[place] = value
+    body[body.index(b"PK\x01\x02") + place + 2] = value
+    (tmp_path / "a.zip").write_bytes(body)
+    with pytest.raises(InputError, match=rf"a\.zip: .*{reason}"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_a_damaged_gzip_stream_is_the_archives_fault(tmp_path):
+    plain = make_tar(tmp_path / "plain.tar", [regular("set/a.bin", bytes(100_000))], "w").read_bytes()
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(plain[:50_000]) + b"something else")
+    with pytest.raises(InputError, match=r"a\.tar\.gz: truncated or not an archive"):
+        unpack(tmp_path / "a.tar.gz", tmp_path / "out")

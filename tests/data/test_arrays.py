@@ -1,9 +1,12 @@
 """CIFAR-10-C, CIFAR-100-C and CIFAR-10.1 in their layout, and arrays that are wrong."""
 
+import json
+
 import numpy as np
 import pytest
 
 from ncttt.data import load
+from ncttt.data.checking import check
 from ncttt.errors import InputError
 
 
@@ -101,4 +104,61 @@ def test_a_pickle_in_a_npy_file_is_not_executed(cifar_c):
 def test_labels_out_of_range(cifar_c):
     np.save(cifar_c / "CIFAR-10-C/labels.npy", np.full(50, 10))
     with pytest.raises(InputError, match=r"label 10 of image 0 is not in 0\.\.9"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+def test_an_npz_file_in_disguise(cifar_c):
+    with (cifar_c / "CIFAR-10-C/fog.npy").open("wb") as file:
+        np.savez(file, images=np.zeros(3))
+    with pytest.raises(InputError, match=r"fog\.npy: truncated, or not a plain \.npy file"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+@pytest.mark.parametrize("place", range(0, 128, 5))
+def test_a_damaged_header(cifar_c, place):
+    path = cifar_c / "CIFAR-10-C/fog.npy"
+    body = bytearray(path.read_bytes())
+    body[place] = ord("(")
+    path.write_bytes(body)
+    try:
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+    except InputError as error:
+        assert "fog.npy" in str(error)  # noqa: PT017 - some damage only touches padding
+
+
+@pytest.mark.parametrize("labels", [np.array(5), np.array(["a"] * 50), np.zeros(0, int), np.zeros(50)])
+def test_labels_of_the_wrong_kind(cifar_c, labels):
+    np.save(cifar_c / "CIFAR-10-C/labels.npy", labels)
+    with pytest.raises(InputError, match=r"labels\.npy"):
+        load("cifar10-c", "test", cifar_c, "fog", 1)
+
+
+def test_a_huge_label_of_a_generated_set_names_no_millions_of_classes(cifar_c):
+    np.save(cifar_c / "CIFAR-10-C/labels.npy", np.full(50, 10**12))
+    with pytest.raises(InputError, match=r"labels\.npy: label 1000000000000 would mean more than 100,000 classes"):
+        load(str(cifar_c / "CIFAR-10-C"), "test", corruption="fog", severity=1)
+
+
+@pytest.mark.parametrize("split", ["all", "test"])
+def test_a_folder_of_arrays_tells_which_corruptions_it_holds(cifar_c, split):
+    with pytest.raises(InputError, match="no corruption 'snow'; there are: fog, gaussian_noise"):
+        load(str(cifar_c / "CIFAR-10-C"), split, corruption="snow", severity=1)
+    with pytest.raises(InputError, match="corruption and severity must be given; there are: fog, gaussian_noise"):
+        load(str(cifar_c / "CIFAR-10-C"), split)
+
+
+def test_an_unfinished_corruption_is_called_so(cifar_c):
+    (cifar_c / "CIFAR-10-C/snow.npy.part").write_bytes(b"")
+    (cifar_c / "CIFAR-10-C/corruptions.json").write_text(json.dumps({"severities": [1, 2, 3, 4, 5]}))
+    with pytest.raises(InputError, match="snow is unfinished; run `ncttt data corrupt` again"):
+        load("cifar10-c", "test", cifar_c, "snow", 1)
+    findings = check("cifar10-c", cifar_c)
+    assert findings["fog.npy"] == "ok"
+    assert findings["snow.npy.part"].startswith("unfinished")
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"severities": []}', '{"severities": 5}', '{"severities": ["1"]}'])
+def test_a_description_that_makes_no_sense(cifar_c, text):
+    (cifar_c / "CIFAR-10-C/corruptions.json").write_text(text)
+    with pytest.raises(InputError, match=r"corruptions\.json"):
         load("cifar10-c", "test", cifar_c, "fog", 1)

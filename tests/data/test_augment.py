@@ -67,3 +67,9 @@ def test_seed_decides_and_layout_is_channels_last():
 def test_a_window_larger_than_the_image():
     with pytest.raises(InputError, match="cannot cut 33x32 out of images of 32x32"):
         random_crop_flip(torch.rand(1, 3, 32, 32), 33, 32)
+
+
+@pytest.mark.parametrize("augment", [pad_crop_flip, resize_crop_flip])
+def test_a_single_image_is_refused(augment):
+    with pytest.raises(InputError, match=r"have shape \(3, 32, 32\); expected \(B, C, H, W\)"):
+        augment(torch.rand(3, 32, 32))

@@ -93,3 +93,10 @@ def test_memory_mapped_arrays(tmp_path, data):
 def test_impossible_requests(data, wrong):
     with pytest.raises(InputError, match="batches need"):
         batches(data, **wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"epoch": -1}, {"seed": 1.5}])
+def test_seed_and_epoch_are_integers_from_0(data, wrong):
+    ((what, number),) = wrong.items()
+    with pytest.raises(InputError, match=f"batches need a {what} that is an integer from 0; found {number}"):
+        batches(data, 8, shuffle=True, **wrong)

@@ -1,11 +1,15 @@
 """The promises of `corrupt`: reproducible for each image by itself, careful with its input, the same on any size."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from PIL import Image
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, apply, corrupt
 from ncttt.data.corruptions.contact_sheet import contact_sheet
+from ncttt.data.corruptions.textures import covering
 from ncttt.errors import InputError
 
 ALL = CORRUPTIONS + EXTRA
@@ -126,6 +130,56 @@ def test_frost_takes_photographs_from_a_folder(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("high", "wide"), [(200, 300), (203, 168), (199, 166)])
+def test_frost_photographs_are_shrunk_as_opencv_does_it(high, wide):
+    """At a fifth of the size, bilinear reading at 5 (i + 1/2) - 1/2 without averaging is pixel 5 i + 2."""
+    picture = np.random.default_rng(0).integers(0, 256, (high, wide, 3), np.uint8)
+    rows, columns = ((5 * np.arange(round(size / 5)) + 2) for size in (high, wide))
+    np.testing.assert_array_equal(covering(picture, 32, 32, 5), picture[rows][:, columns])
+
+
+def test_frost_photographs_are_shrunk_no_further_than_images_need():
+    picture = np.random.default_rng(0).integers(0, 256, (500, 100, 3), np.uint8)
+    np.testing.assert_array_equal(covering(picture, 32, 32, 5), picture[1::3, 1::3])
+    np.testing.assert_array_equal(covering(picture, 99, 99, 5), picture)
+    assert covering(picture, 32, 120, 5).shape == (605, 121, 3)
+
+
+def test_16_bit_frost_photographs_keep_their_brightness(tmp_path):
+    Image.fromarray(np.full((300, 300), 100 * 257, np.uint16)).save(tmp_path / "deep.png")
+    assert (corrupt(np.zeros((1, 32, 32, 3), np.uint8), "frost", 5, frost=tmp_path) == 45).all()
+
+
+def test_hidden_files_are_no_frost_photographs(tmp_path):
+    Image.new("RGB", (300, 300), (100, 100, 100)).save(tmp_path / "ice.jpg")
+    (tmp_path / "._ice.jpg").write_bytes(b"what macOS leaves beside a file")
+    (tmp_path / "folder.png").mkdir()
+    assert corrupt(np.zeros((1, 32, 32, 3), np.uint8), "frost", 5, frost=tmp_path).min() == 45
+
+
+def test_frost_photographs_beyond_the_limit_of_pillow_are_named(tmp_path, monkeypatch):
+    Image.new("RGB", (300, 300)).save(tmp_path / "huge.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    with pytest.raises(InputError, match=r"cannot read the frost photograph .*huge\.png.*exceeds limit"):
+        corrupt(np.zeros((1, 32, 32, 3), np.uint8), "frost", 1, frost=tmp_path)
+
+
+def test_numpy_integers_name_the_same_stream():
+    images = pictures(2)
+    plain = corrupt(images, "gaussian_noise", 3, seed=7, indices=[2, 5])
+    given = corrupt(images, "gaussian_noise", np.int64(3), seed=np.uint8(7), indices=np.array([2, 5], np.uint16))
+    np.testing.assert_array_equal(given, plain)
+
+
+def test_threads_at_once_leave_the_threads_of_blas_alone():
+    images = pictures(4)
+    with threadpool_limits(2, user_api="blas"):
+        before = threadpool_info()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: corrupt(images, "defocus_blur", 5), range(200)))
+        assert threadpool_info() == before
+
+
 def test_small_frost_photographs_are_enlarged(tmp_path):
     Image.new("RGB", (20, 500), (100, 100, 100)).save(tmp_path / "narrow.png")
     assert corrupt(np.zeros((1, 60, 48, 3), np.uint8), "frost", 5, frost=tmp_path).min() == 45
@@ -145,7 +199,11 @@ def test_frost_follows_a_changed_folder(tmp_path):
     [
         ({"corruption": "fogg"}, "no corruption 'fogg'; did you mean 'fog'"),
         ({"severity": 6}, "severity 6 of fog; expected 1, 2, 3, 4 or 5"),
+        ({"corruption": ["fog"]}, r"no corruption \['fog'\]"),
         ({"severity": 0}, "severity 0"),
+        ({"severity": True}, "severity True of fog; expected 1, 2, 3, 4 or 5"),
+        ({"severity": 5.0}, "severity 5.0"),
+        ({"severity": [5]}, r"severity \[5\]"),
         ({"images": np.zeros((1, 32, 32, 3))}, "are float64; expected a numpy array of uint8"),
         ({"images": [[1]]}, "are list"),
         ({"images": np.zeros((1, 3, 32, 32), np.uint8)}, r"shape \(1, 3, 32, 32\); expected \(N, H, W, 3\)"),
@@ -154,9 +212,17 @@ def test_frost_follows_a_changed_folder(tmp_path):
         ({"images": np.zeros((1, 32, 225, 3), np.uint8)}, "32 x 225"),
         ({"indices": [1, 2]}, "2 indices for 1 images"),
         ({"indices": [-1]}, "index -1"),
+        ({"indices": [0.5]}, r"indices are float64 of shape \(1,\); expected one integer"),
+        ({"indices": [True]}, "indices are bool"),
+        ({"indices": [[0]]}, r"of shape \(1, 1\)"),
+        ({"indices": [[0], [1, 2]]}, "indices .*; expected one integer for each image"),
+        ({"indices": [2**65]}, "indices are object .*at most 64 bits"),
+        ({"indices": 0}, r"of shape \(\)"),
         ({"seed": -1}, "seed -1; expected an integer from 0"),
         ({"seed": 0.5}, "seed 0.5"),
+        ({"seed": True}, "seed True"),
         ({"constants": "cifar10"}, "no constants 'cifar10'; did you mean 'cifar'"),
+        ({"constants": ["cifar"]}, r"no constants \['cifar'\]"),
         ({"corruption": "frost", "frost": "nowhere"}, "no folder of frost photographs at 'nowhere'"),
     ],
 )

@@ -62,9 +62,41 @@ def test_metadata_tells_how_it_was_made(tmp_path):
     assert told["constants"] == "cifar"
     assert told["severities"] == [1, 2, 3, 4, 5]
     assert told["frost"] == "procedural"
+    assert told["constant_values"]["fog"] == [[0.2, 3], [0.5, 3], [0.75, 2.5], [1, 2], [1.5, 1.75]]
     assert told["images"] == [3, 32, 32, 3]
     assert told["images_sha256"] == hashlib.sha256(images.tobytes()).hexdigest()
     assert {"version", "libraries"} <= set(told)
+
+
+def test_metadata_tells_the_hash_of_each_finished_file(tmp_path):
+    options = {"severities": [3], "workers": 1}
+    out = generate(*a_set(3), tmp_path, corruptions=["snow", "fog"], **options)
+    whole = (out / "corruptions.json").read_text()
+    assert json.loads(whole)["files"] == {
+        name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in ("fog.npy", "labels.npy", "snow.npy")
+    }
+    told = json.loads(whole)
+    del told["files"]["fog.npy"]  # as after a kill just before it was written
+    (out / "corruptions.json").write_text(json.dumps(told))
+    generate(*a_set(3), tmp_path, corruptions=["fog"], **options)
+    assert (out / "corruptions.json").read_text() == whole
+
+
+def test_a_remade_file_is_hashed_anew(tmp_path):
+    images, labels = a_set(3)
+    out = generate(images, labels, tmp_path, corruptions=["fog"], severities=[3])
+    (out / "labels.npy").unlink()
+    generate(images, labels.astype(np.uint8), out, corruptions=["fog"], severities=[3])
+    told = json.loads((out / "corruptions.json").read_text())
+    assert told["files"]["labels.npy"] == hashlib.sha256((out / "labels.npy").read_bytes()).hexdigest()
+
+
+def test_labels_of_another_integer_type_are_the_same_labels(tmp_path):
+    images, labels = a_set(3)
+    generate(images, labels, tmp_path, corruptions=["fog"], severities=[3])
+    before = contents(tmp_path)
+    generate(images, labels.astype(np.uint8), tmp_path, corruptions=["fog"], severities=[3])
+    assert contents(tmp_path) == before
 
 
 def test_metadata_tells_of_photographs(tmp_path):
@@ -164,6 +196,36 @@ if __name__ == "__main__":
 """
 
 
+def test_ctrl_c_while_workers_start_is_answered_by_the_parent_alone(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(INTERRUPTED)
+    run = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    wait_for(lambda: list(tmp_path.glob("*.starting")), run)
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.communicate(timeout=60)[1] == "interrupted\n"
+
+
+INTERRUPTED = """
+import os, sys, time
+from pathlib import Path
+from ncttt.data.corruptions.workers import run_all
+
+def work(folder):
+    time.sleep(0.1)
+
+if __name__ == "__main__":
+    try:
+        list(run_all(work, [sys.argv[1]] * 1000, 2))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+else:
+    Path(sys.argv[1], f"{os.getpid()}.starting").touch()
+    time.sleep(1)  # stands for the imports of a worker
+"""
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -197,6 +259,18 @@ def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
     assert half.begin() == {0, 10, 20}
 
 
+@pytest.mark.parametrize("junk", [b"\0" * 40, b"\0\0\n", b"\xff\xfe 7\n", b"-5\n2x\n\n", b"9" * 5000 + b"\n"])
+def test_junk_in_the_journal_is_not_believed(tmp_path, junk):
+    half = stack.Stack(tmp_path / "fog.npy", (30, 32, 32, 3))
+    half.begin()
+    half.record(0)
+    with open(half.journal, "ab") as file:
+        file.write(junk)
+    assert half.begin() == {0}
+    half.record(10)
+    assert half.begin() == {0, 10}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -217,12 +291,27 @@ def test_a_folder_made_with_other_settings_is_refused_and_kept(tmp_path, change,
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["fog.npy", "labels.npy"])
+@pytest.mark.parametrize("name", ["fog.npy", "labels.npy", "fog.npy.part", "fog.npy.done", "snow.npy", "snow.npy.part"])
 def test_files_of_unknown_making_are_refused_and_kept(tmp_path, name):
     (tmp_path / name).write_bytes(b"somebody's own")
     with pytest.raises(InputError, match=f"{name} but no corruptions.json"):
         generate(*a_set(), tmp_path, corruptions=["fog"])
     assert contents(tmp_path) == {name: b"somebody's own"}
+
+
+def test_the_rest_of_a_run_with_another_seed_is_not_mixed_in(tmp_path, small_pieces):
+    options = {"corruptions": ["fog"], "severities": [3], "workers": 1}
+
+    def stop(done, total):
+        if done >= 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(*a_set(), tmp_path, seed=1, progress=stop, **options)
+    for path in [*tmp_path.glob("*.npy"), *tmp_path.glob("*.json")]:
+        path.unlink()
+    with pytest.raises(InputError, match=r"fog\.npy\.part, fog\.npy\.done but no corruptions\.json"):
+        generate(*a_set(), tmp_path, seed=2, **options)
 
 
 def test_a_finished_file_that_was_damaged_is_refused(tmp_path):
@@ -319,10 +408,21 @@ def test_progress_counts_images_and_starts_from_what_was_there(tmp_path, small_p
         ({"severities": [7]}, "severity 7"),
         ({"labels": np.zeros(3, int)}, r"labels of shape \(3,\) for 25 images"),
         ({"labels": np.zeros(25)}, "labels are float64; expected integers"),
+        ({"corruptions": [["fog"]]}, r"no corruption \['fog'\]"),
         ({"workers": 0}, "0 workers; expected at least 1"),
+        ({"workers": True}, "True workers"),
+        ({"frost": "nowhere"}, "no folder of frost photographs"),
     ],
 )
 def test_bad_requests_are_named(tmp_path, change, message):
     call = {"images": a_set()[0], "labels": a_set()[1], "out": tmp_path / "out", "corruptions": ["fog"]} | change
     with pytest.raises(InputError, match=message):
         generate(**call)
+    assert not (tmp_path / "out").exists()
+
+
+def test_unreadable_frost_photographs_are_told_before_anything_is_written(tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"not a picture")
+    with pytest.raises(InputError, match=r"cannot read the frost photograph .*broken\.png"):
+        generate(*a_set(), tmp_path / "out", corruptions=["fog", "frost"], frost=tmp_path)
+    assert not (tmp_path / "out").exists()

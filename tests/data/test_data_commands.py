@@ -1,6 +1,7 @@
 """`ncttt data` as a user types it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 from ncttt.cli import main
 from ncttt.cli.data import parse_severities
 from ncttt.data import load
+from ncttt.data.decoded import NAME, decoded
 from ncttt.errors import InputError
 
 
@@ -97,6 +99,105 @@ def test_corrupt_a_folder_with_a_bad_image(class_folder, tmp_path, capsys):
     assert load(out, "test", corruption="contrast", severity=1).labels.tolist() == [0, 0, 1, 1]
 
 
+@pytest.fixture
+def pets(class_folder, tmp_path):
+    """The command that corrupts the folder of cats and dogs, and where to."""
+    out = tmp_path / "pets-c"
+    command = ["data", "corrupt", str(class_folder), "--split", "all", "--image-size", "32", "--out", str(out)]
+    return [*command, "--corruptions", "shot_noise", "--severity", "3", "--workers", "1"], out
+
+
+def test_images_left_out_do_not_count_on_the_fly_either(class_folder, pets):
+    command, out = pets
+    (class_folder / "cat/0.png").write_bytes(b"broken")
+    with pytest.warns(UserWarning, match=r"cat/0\.png"):
+        assert main([*command, "--skip-bad"]) == 0
+    with pytest.warns(UserWarning, match=r"cat/0\.png"):
+        flying = load(str(class_folder), "all", None, "shot_noise", 3, image_size=32, skip_bad=True)
+    assert np.array_equal(load(str(out), "all", None, "shot_noise", 3).images, np.asarray(flying.images))
+
+
+def test_the_table_of_constants_can_be_chosen(pets):
+    command, out = pets
+    assert main([*command, "--constants", "imagenet"]) == 0
+    assert json.loads((out / "corruptions.json").read_text())["constants"] == "imagenet"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--image-size", "500"], "500 x 500 pixels"),
+        (["--frost", "nowhere"], "no folder of frost photographs"),
+        (["--seed", "-1"], "seed -1"),
+        (["--workers", "0"], "0 workers"),
+        (["--seed", "4"], "made with other settings (seed 0 there, 4 asked)"),
+        (["--seed", "4", "--skip-bad"], "made with other settings (seed 0 there, 4 asked)"),
+    ],
+)
+def test_nothing_is_decoded_for_a_run_that_cannot_succeed(pets, wrong, said, capsys, monkeypatch):
+    command, _ = pets
+    assert main(command) == 0
+
+    def never(*_):
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr("ncttt.data.lazy.decode", never)
+    assert main([*command, *wrong]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_decoded_images_of_a_killed_run_are_replaced_and_removed(pets):
+    command, out = pets
+    out.mkdir()
+    (out / NAME).write_bytes(b"left behind")
+    assert main(command) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["corruptions.json", "labels.npy", "shot_noise.npy"]
+
+
+def test_an_array_needs_no_decoding(tmp_path, pictures):
+    with decoded(pictures(3), tmp_path / "out") as images:
+        assert np.array_equal(images, pictures(3))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_while_decoding_is_an_error(class_folder, tmp_path, monkeypatch):
+    # /dev/full answers every write with "no space left on device"; a memory map would end the process.
+    images = load(str(class_folder), "all", image_size=224).images
+    (tmp_path / NAME).symlink_to("/dev/full")
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    with pytest.raises(OSError, match="No space left on device"), decoded(images, tmp_path):
+        pass
+
+
+def test_an_unfinished_set_is_not_taken_for_a_whole_one(tmp_path, capsys):
+    out = tmp_path / "CIFAR-10-C"
+    command = ["data", "corrupt", "digits", "--out", str(out), "--corruptions", "contrast", "--severity", "1"]
+    assert main(command) == 0
+    (out / "contrast.npy").rename(out / "contrast.npy.part")
+    capsys.readouterr()
+    main(["data", "list", "--root", str(tmp_path), "--json"])
+    row = json.loads(capsys.readouterr().out)["sets"]["cifar10-c"]
+    assert (row["present"], row["unfinished"]) == (False, True)
+    main(["data", "list", "--root", str(tmp_path)])
+    assert "cifar10-c     unfinished" in capsys.readouterr().out
+    assert main(["data", "check", "cifar10-c", "--root", str(tmp_path)]) == 2
+    assert "contrast.npy.part: unfinished" in capsys.readouterr().out
+    (out / "contrast.npy.part").unlink()
+    assert main(["data", "check", str(out)]) == 2
+
+
+def test_check_finds_a_generated_file_that_has_changed(tmp_path, capsys):
+    out = tmp_path / "c"
+    assert main(["data", "corrupt", "digits", "--out", str(out), "--corruptions", "contrast", "--severity", "1"]) == 0
+    assert main(["data", "check", str(out)]) == 0
+    body = bytearray((out / "contrast.npy").read_bytes())
+    body[-1] ^= 1
+    (out / "contrast.npy").write_bytes(body)
+    assert main(["data", "check", str(out)]) == 2
+    assert "contrast.npy: expected sha256:" in capsys.readouterr().out
+
+
 def test_images_of_a_folder_are_corrupted_when_they_are_decoded(class_folder):
     lazy = load(str(class_folder), "all", corruption="shot_noise", severity=3, image_size=32)
     whole = np.asarray(lazy.images)
@@ -106,7 +207,7 @@ def test_images_of_a_folder_are_corrupted_when_they_are_decoded(class_folder):
     assert not np.array_equal(whole, load(str(class_folder), "all", image_size=32).images)
 
 
-@pytest.mark.parametrize("text", ["0", "1-6", "a", "", "3-1"])
+@pytest.mark.parametrize("text", ["0", "1-6", "a", "", "3-1", "1,3-1", "1-99999999999", "9" * 5000])
 def test_severities_that_make_no_sense(text):
     with pytest.raises(InputError, match="severities"):
         parse_severities(text)
@@ -126,3 +227,5 @@ def test_a_contact_sheet_is_drawn(tmp_path, capsys):
     assert main(["data", "sheet", "digits", "--out", str(tmp_path / "sheet.xyz")]) == 2
     assert main(["data", "sheet", "digits", "--out", str(out), "--first", "500"]) == 2
     assert "there is no image 500" in capsys.readouterr().err
+    assert main(["data", "sheet", "digits", "--out", str(out), "--first", "-1"]) == 2
+    assert "there is no image -1" in capsys.readouterr().err

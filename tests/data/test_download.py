@@ -80,10 +80,44 @@ def test_an_existing_file_is_kept_when_the_new_one_cannot_be_had(served, tmp_pat
     assert (tmp_path / "set.bin").read_bytes() == b"older version"
 
 
-def test_a_busy_server_is_asked_again(served, tmp_path):
-    served.failures = 2
+@pytest.mark.parametrize("failure", [429, 500, 503])
+def test_a_busy_server_is_asked_again(served, tmp_path, failure):
+    served.failures, served.failure = 2, failure
     download(served.url("set.bin"), tmp_path / "set.bin", MD5, wait=0)
     assert len(served.asked) == 3
+
+
+def test_a_connection_lost_before_the_first_byte_is_made_again(served, tmp_path):
+    served.hang_ups = 2
+    download(served.url("set.bin"), tmp_path / "set.bin", MD5, wait=0)
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+
+
+def test_a_server_that_only_hangs_up_is_given_up(served, tmp_path):
+    served.hang_ups = 100
+    with pytest.raises(Unreachable, match=r"set\.bin"):
+        download(served.url("set.bin"), tmp_path / "set.bin", MD5, wait=0)
+    assert len(served.asked) == 4
+
+
+def test_a_transfer_that_gets_on_may_break_often(served, tmp_path):
+    served.break_after = [100_000] * 10
+    download(served.url("set.bin"), tmp_path / "set.bin", MD5, wait=0)
+    assert (tmp_path / "set.bin").read_bytes() == BODY
+    assert len(served.asked) == 11
+
+
+def test_little_is_lost_by_a_break(served, tmp_path):
+    served.break_after = [50_000]
+    download(served.url("set.bin"), tmp_path / "set.bin", MD5, wait=0)
+    assert served.asked == [None, "bytes=32768-"]
+
+
+def test_another_piece_is_not_taken_for_the_file(served, tmp_path):
+    served.wrong_ranges = True
+    (tmp_path / "set.bin.part").write_bytes(BODY[:1000])
+    download(served.url("set.bin"), tmp_path / "set.bin", None, wait=0)
+    assert (tmp_path / "set.bin").read_bytes() == BODY
 
 
 def test_a_file_that_is_not_there_is_not_asked_for_twice(served, tmp_path):

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from ncttt.data import batches, folder, load
 from ncttt.data.archives import unpack
@@ -94,6 +94,114 @@ def test_the_centre_is_cut_out(tmp_path):
     assert (decode(tmp_path / "wide.png", 10) == 255).all()
     Image.fromarray(picture.transpose(1, 0, 2)).save(tmp_path / "tall.png")
     assert (decode(tmp_path / "tall.png", 10) == 255).all()
+
+
+def test_scaling_the_central_square_equals_scaling_all_and_cutting(tmp_path):
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 60, 3), dtype=np.uint8))
+    picture.save(tmp_path / "wide.png")
+    whole = picture.resize((90, 30), Image.Resampling.BILINEAR)
+    assert np.array_equal(decode(tmp_path / "wide.png", 30), np.asarray(whole)[:, 30:60])
+
+
+def test_a_narrow_strip_is_not_blown_up(tmp_path, monkeypatch):
+    made, resize = [], Image.Image.resize
+
+    def noting(self, size, *args, **kwargs):
+        made.append(size)
+        return resize(self, size, *args, **kwargs)
+
+    monkeypatch.setattr(Image.Image, "resize", noting)
+    Image.new("RGB", (4000, 2)).save(tmp_path / "strip.png")
+    assert decode(tmp_path / "strip.png", 224).shape == (224, 224, 3)
+    assert made == [(224, 224)]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["png", "tif"])
+def test_pictures_of_a_turned_camera_are_upright(tmp_path, orientation, kind):
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (8, 12, 3), dtype=np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture.save(tmp_path / f"a.{kind}", exif=exif)
+    with Image.open(tmp_path / f"a.{kind}") as stored:
+        upright = np.asarray(ImageOps.exif_transpose(stored).convert("RGB"))
+    margins = [(side - 8) // 2 for side in upright.shape[:2]]
+    expected = upright[margins[0] : margins[0] + 8, margins[1] : margins[1] + 8]
+    assert np.array_equal(decode(tmp_path / f"a.{kind}", 8), expected)
+
+
+def test_damaged_notes_of_a_camera_do_not_spoil_its_picture(tmp_path):
+    Image.new("RGB", (8, 8), "white").save(tmp_path / "a.jpg", exif=b"Exif\0\0damaged")
+    assert decode(tmp_path / "a.jpg", 8).min() > 250
+
+
+@pytest.mark.parametrize("top", [1, 255])
+def test_floats_up_to_1_or_255(tmp_path, top):
+    ramp = np.linspace(0, top, 64, dtype=np.float32).reshape(8, 8)
+    Image.fromarray(ramp).save(tmp_path / "a.tif")
+    expected = np.round(np.linspace(0, 255, 64)).reshape(8, 8)
+    assert np.array_equal(decode(tmp_path / "a.tif", 8)[..., 0], expected)
+
+
+@pytest.mark.parametrize("value", [-1, 300, np.nan])
+def test_other_floats_are_refused(tmp_path, value):
+    Image.fromarray(np.full((8, 8), value, np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(InputError, match=r"a\.tif: .*float values from .*; expected 0 to 1 or 0 to 255"):
+        decode(tmp_path / "a.tif", 8)
+
+
+def test_what_programs_leave_behind_is_neither_class_nor_image(class_folder):
+    for left in (".ipynb_checkpoints", "__MACOSX", "cat/.thumbnails", "cat/__MACOSX"):
+        shutil.copytree(class_folder / "dog", class_folder / left)
+    shutil.copy(class_folder / "cat/0.png", class_folder / "cat/._0.png")
+    data = folder(class_folder)
+    assert data.classes == ("cat", "dog")
+    assert data.labels.tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5])
+def test_an_impossible_image_size(class_folder, size):
+    with pytest.raises(InputError, match="image_size must be a number of pixels"):
+        folder(class_folder, image_size=size)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"corruption": "fgo", "severity": 3}, "no corruption 'fgo'; did you mean 'fog'"),
+        ({"corruption": "fog", "severity": 9}, "severity 9 of fog"),
+        ({"corruption": "fog", "severity": 3, "seed": -1}, "seed -1"),
+        ({"corruption": "fog", "severity": 3, "image_size": 500}, "500 x 500 pixels"),
+    ],
+)
+def test_an_impossible_corruption_of_files_fails_before_they_are_decoded(class_folder, wrong, said):
+    with pytest.raises(InputError, match=said):
+        load(str(class_folder), "all", **({"image_size": 32} | wrong))
+
+
+@pytest.mark.parametrize(
+    "text", ["cat/0.png   0\ndog/1.png 1\n", "cat/0.png\t0\ndog/1.png \t1\n", "cat/0.png 0\r\ndog/1.png 1\r\n"]
+)
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_spaces_tabs_line_ends_and_byte_order_marks_of_a_list(class_folder, text, mark):
+    (class_folder / "image_list.txt").write_bytes(mark + text.encode())
+    data = folder(class_folder, image_size=8)
+    assert data.labels.tolist() == [0, 1]
+    assert data.images[:][:, 4, 4, 0].tolist() == [50, 200]
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("latin-1", "k\xe4tzchen"), ("utf-16", "cat")])
+def test_a_list_that_is_not_utf_8(class_folder, encoding, name):
+    (class_folder / "image_list.txt").write_text(f"{name}/0.png 0\n", encoding=encoding)
+    with pytest.raises(InputError, match=r"image_list\.txt is not UTF-8 text"):
+        folder(class_folder)
+
+
+@pytest.mark.parametrize("label", [20_000_000, 10**12, "9" * 5000])
+def test_a_huge_label_names_no_millions_of_classes(class_folder, label):
+    (class_folder / "image_list.txt").write_text(f"cat/0.png 0\ncat/1.png {label}\n")
+    with pytest.raises(InputError, match=r"image_list\.txt, line 2: label \d{8,20} is not in 0\.\.99999"):
+        folder(class_folder)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import resource
 import shutil
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,51 @@ def test_a_damaged_file_is_found_and_replaced(home, tmp_path, batches_of_bytes):
     assert "expected md5:" in check("cifar10", tmp_path)["data_batch_2.bin"]
     get("cifar10", tmp_path)
     assert (folder / "data_batch_2.bin").read_bytes() == batches_of_bytes["data_batch_2.bin"]
+
+
+def test_other_files_in_the_folder_of_a_set_stay(home, tmp_path):
+    folder = get("cifar10", tmp_path)
+    (folder / "data_batch_2.bin").write_bytes(b"damaged")
+    (folder / "notes.txt").write_text("mine")
+    get("cifar10", tmp_path)
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert set(check("cifar10", tmp_path).values()) == {"ok"}
+
+
+def test_a_rename_that_fails_loses_nothing(home, tmp_path, monkeypatch, batches_of_bytes):
+    folder = get("cifar10", tmp_path)
+    (folder / "test_batch.bin").write_bytes(b"damaged")
+
+    def fail(*_):
+        raise PermissionError(13, "Permission denied", "somewhere")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        patch.setattr(Path, "rename", fail)
+        (tmp_path / "cifar.tar.gz").write_bytes(home.files["cifar.tar.gz"])
+        with pytest.raises(PermissionError):
+            get("cifar10", tmp_path)
+    assert (folder / "data_batch_1.bin").read_bytes() == batches_of_bytes["data_batch_1.bin"]
+    get("cifar10", tmp_path)
+    assert set(check("cifar10", tmp_path).values()) == {"ok"}
+
+
+def test_a_linked_folder_is_filled_where_the_link_leads(home, tmp_path):
+    (tmp_path / "large disk/cifar").mkdir(parents=True)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/cifar-10-batches-bin").symlink_to(tmp_path / "large disk/cifar")
+    get("cifar10", tmp_path / "root")
+    assert (tmp_path / "large disk/cifar/test_batch.bin").is_file()
+
+
+def test_a_page_instead_of_an_archive_is_not_kept(server, monkeypatch, tmp_path):
+    server.files["train.tar"] = b"<html>moved</html>"
+    downloads = (Download(server.url("train.tar"), None, "train"),)
+    monkeypatch.setitem(SOURCES, "visda-c", replace(SOURCES["visda-c"], downloads=downloads))
+    with pytest.raises(InputError, match="not an archive"):
+        get("visda-c", tmp_path)
+    server.files["train.tar"] = tar_of({"train/image_list.txt": b"bus/1.png 2\n"})
+    assert (get("visda-c", tmp_path) / "train/image_list.txt").is_file()
 
 
 def test_wrong_files_in_a_right_archive_never_reach_their_place(home, tmp_path, monkeypatch):

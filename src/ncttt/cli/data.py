@@ -1,6 +1,7 @@
 """`ncttt data`: list, fetch, verify and corrupt the data sets."""
 
 import json as json_module
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,12 +23,13 @@ def list_(*, root: str | None = None, json: bool = False) -> None:
         json: Print one JSON object, for scripts.
     """
     from ncttt.data import data_root
-    from ncttt.data.sources import SOURCES, present
+    from ncttt.data.sources import SOURCES, present, unfinished
 
     where = data_root(root)
     rows = {
         name: {
             "present": present(name, where),
+            "unfinished": bool(facts.folder and unfinished(where / facts.folder)),
             "splits": list(facts.splits),
             "bytes": facts.bytes,
             "title": facts.title,
@@ -40,7 +42,8 @@ def list_(*, root: str | None = None, json: bool = False) -> None:
     print(f"root: {where}")
     for name, row in rows.items():
         size = "?" if row["bytes"] is None else f"{row['bytes'] / MB:.0f} MB"
-        print(f"{name:<13} {'here' if row['present'] else '-':<5} {size:>8}  {row['title']}")
+        state = "here" if row["present"] else "unfinished" if row["unfinished"] else "-"
+        print(f"{name:<13} {state:<10} {size:>8}  {row['title']}")
 
 
 def get(name: str, *, root: str | None = None) -> None:
@@ -88,6 +91,7 @@ def corrupt(
     split: str = "test",
     seed: int = 0,
     workers: int | None = None,
+    constants: Literal["cifar", "imagenet"] | None = None,
     frost: str | None = None,
     root: str | None = None,
     image_size: int = 224,
@@ -103,6 +107,7 @@ def corrupt(
         split: Part of the set.
         seed: Seed of the random corruptions.
         workers: Number of processes; by default one a processor.
+        constants: Table of constants; by default chosen by the size of the images.
         frost: Folder with photographs of frost; procedural textures by default.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         image_size: Size to which the files of an image folder are brought.
@@ -110,14 +115,17 @@ def corrupt(
     """
     from ncttt.data import load
     from ncttt.data.corruptions import CORRUPTIONS, EXTRA, generate
-    from ncttt.data.lazy import as_array
-    from ncttt.data.writing import scratch
+    from ncttt.data.decoded import check_before_decoding, decoded
 
     severities, chosen = parse_severities(severity), parse_corruptions(corruptions, CORRUPTIONS, EXTRA)
-    data = load(name, split, root, image_size=image_size, skip_bad=skip_bad)
-    options = {"corruptions": chosen, "severities": severities, "seed": seed, "workers": workers, "frost": frost}
-    with scratch(Path(out)) as aside:
-        print(generate(as_array(data.images, aside), data.labels, out, **options))
+    options = {"corruptions": chosen, "severities": severities, "seed": seed, "workers": workers}
+    options |= {"constants": constants, "frost": frost}
+    data = load(name, split, root, image_size=image_size)
+    check_before_decoding(data, Path(out), **options, skip_bad=skip_bad)
+    if skip_bad:
+        data = load(name, split, root, image_size=image_size, skip_bad=True)
+    with decoded(data.images, Path(out)) as images:
+        print(generate(images, data.labels, out, **options))
 
 
 def sheet(
@@ -155,9 +163,9 @@ def sheet(
         raise InputError(f"a contact sheet is written as .png, .jpg or .webp; found {out!r}")
     chosen = parse_corruptions(corruptions, CORRUPTIONS, EXTRA)
     data = load(name, split, root, image_size=image_size)
-    shown = range(first, min(first + 5, len(data)))
-    if not shown:
+    if not 0 <= first < len(data):
         raise InputError(f"{name} {split} has {len(data)} images; there is no image {first}")
+    shown = range(first, min(first + 5, len(data)))
     images = data.images[np.array(shown)]
     contact_sheet(images, out, corruptions=chosen, seed=seed, constants=constants, frost=frost)
     print(out)
@@ -171,12 +179,11 @@ def parse_severities(text: str) -> tuple[int, ...]:
     """
     found: set[int] = set()
     for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal()):
-            raise InputError(f"severities look like 5, 1-5 or 1,3,5; found {text!r}")
-        found.update(range(int(first), int(last or first) + 1))
-    if not found or not found <= {1, 2, 3, 4, 5}:
-        raise InputError(f"severities go from 1 to 5; found {text!r}")
+        match = re.fullmatch(r"\s*([1-5])(?:-([1-5]))?\s*", part)
+        first, last = (match[1], match[2] or match[1]) if match else ("", "")
+        if not match or first > last:
+            raise InputError(f"severities go from 1 to 5 and look like 5, 1-5 or 1,3,5; found {text!r}")
+        found.update(range(int(first), int(last) + 1))
     return tuple(sorted(found))
 
 

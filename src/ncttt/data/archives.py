@@ -1,11 +1,10 @@
 """Unpack tar and zip archives without trusting them: regular files below the target, and nothing else."""
 
-import lzma
+import gzip
 import shutil
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
@@ -13,7 +12,7 @@ from typing import IO
 from ncttt.data.writing import name_the_file
 from ncttt.errors import InputError
 
-BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError)
+DEEPEST = 50  # folders in folders; no set needs more, and Python's own recursion ends somewhere
 
 
 def unpack(archive: Path, target: Path) -> None:
@@ -26,8 +25,13 @@ def unpack(archive: Path, target: Path) -> None:
     try:
         for name, size, file in members(archive):
             _write(file, size, target / _inside(name, archive), archive)
-    except BROKEN as error:
-        raise InputError(f"{archive}: truncated or not an archive ({error}); delete it and get it again") from error
+    except InputError:
+        raise
+    except Exception as error:  # truncated, encrypted, absurd headers: an archive can fail in any way
+        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+            raise  # the disk's fault, not the archive's
+        what = "truncated or not an archive that can be read"
+        raise InputError(f"{archive}: {what} ({error}); delete it and get it again") from error
 
 
 def _tar_members(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
@@ -60,6 +64,8 @@ def _inside(name: str, archive: Path) -> PurePosixPath:
     path, windows = PurePosixPath(name), PureWindowsPath(name)
     if path.is_absolute() or windows.drive or windows.root or ".." in path.parts + windows.parts:
         raise InputError(f"{archive}: {name!r} leads outside the target folder; refused")
+    if "\0" in name or len(path.parts) > DEEPEST:
+        raise InputError(f"{archive}: {name[:80]!r} is no sensible path; refused")
     return path
 
 

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ncttt.data.imageset import ImageSet
-from ncttt.data.sources import MAKING
+from ncttt.data.imageset import ImageSet, integers, numbered
+from ncttt.data.sources import MAKING, UNFINISHED, unfinished
 from ncttt.errors import InputError, nearest
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -19,10 +20,10 @@ def cifar_c(folder: Path, classes: tuple[str, ...], corruption: str | None, seve
     return ImageSet(images, labels, classes, name=f"{folder.name} {corruption} {severity}")
 
 
-def generated(folder: Path, corruption: str, severity: int) -> ImageSet:
+def generated(folder: Path, corruption: str | None, severity: int | None) -> ImageSet:
     """The same of a folder that `ncttt data corrupt` has made of any set; classes are known by number only."""
     images, labels = _block(folder, corruption, severity, None)
-    classes = tuple(map(str, range(int(labels.max()) + 1)))
+    classes = numbered(labels, str(folder / "labels.npy"))
     return ImageSet(images, labels, classes, name=f"{folder.name} {corruption} {severity}")
 
 
@@ -30,12 +31,15 @@ def _block(
     folder: Path, corruption: str | None, severity: int | None, shape: tuple[int, ...] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     names = sorted(path.stem for path in folder.glob("*.npy") if path.stem != "labels")
+    if f"{corruption}{UNFINISHED}" in unfinished(folder):
+        raise InputError(f"{folder}: {corruption} is unfinished; run `ncttt data corrupt` again to go on")
     if corruption not in names:
-        raise InputError(f"{folder}: no corruption {corruption!r}{nearest(str(corruption), names)}")
+        asked = "corruption and severity must be given" if corruption is None else f"no corruption {corruption!r}"
+        raise InputError(f"{folder}: {asked}{nearest(corruption or '', names)}")
     severities = severities_of(folder)
     if severity not in severities:
         raise InputError(f"{folder}: severity must be one of {severities}, found {severity!r}")
-    images, labels = read_images(folder / f"{corruption}.npy", shape), read_array(folder / "labels.npy")
+    images, labels = read_images(folder / f"{corruption}.npy", shape), read_labels(folder / "labels.npy")
     if len(images) != len(labels) or len(images) % len(severities):
         raise InputError(
             f"{folder / corruption}.npy: {len(images)} images and {len(labels)} labels; "
@@ -48,18 +52,38 @@ def _block(
 
 def severities_of(folder: Path) -> tuple[int, ...]:
     """The severities stacked in the files of `folder`: all five, unless it was generated with fewer."""
-    if not (folder / MAKING).is_file():
-        return SEVERITIES
+    found = making(folder).get("severities", SEVERITIES)
+    if not isinstance(found, list | tuple) or not found or not set(found) <= set(SEVERITIES):
+        raise InputError(f"{folder / MAKING}: severities must be some of {SEVERITIES}, found {found!r:.60}")
+    return tuple(found)
+
+
+def hashes_of(folder: Path) -> dict[str, str]:
+    """The hashes of the finished files of a generated set, as they were when it was made."""
+    found = making(folder).get("files", {})
+    if not isinstance(found, dict):
+        raise InputError(f"{folder / MAKING}: files must be names and hashes, found {found!r:.60}")
+    return {name: f"sha256:{digits}" for name, digits in found.items()}
+
+
+def making(folder: Path) -> dict[str, Any]:
+    """What `ncttt data corrupt` wrote about a set it made; nothing for a published one."""
+    path = folder / MAKING
+    if not path.is_file():
+        return {}
     try:
-        return tuple(map(int, json.loads((folder / MAKING).read_text())["severities"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / MAKING} cannot be read ({error!r})") from error
+        found = json.loads(path.read_text())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({error!r})") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: expected an object, found {found!r:.60}")
+    return found
 
 
 def cifar10_1(folder: Path, version: str, classes: tuple[str, ...]) -> ImageSet:
     """CIFAR-10.1 in its version "v4" (2,021 images) or "v6" (2,000)."""
     images = read_images(folder / f"cifar10.1_{version}_data.npy")
-    labels = read_array(folder / f"cifar10.1_{version}_labels.npy")
+    labels = read_labels(folder / f"cifar10.1_{version}_labels.npy")
     return ImageSet(images, labels, classes, name=f"cifar10.1 {version}")
 
 
@@ -73,11 +97,21 @@ def read_images(path: Path, shape: tuple[int, ...] | None = CIFAR_SHAPE) -> np.n
     return found
 
 
+def read_labels(path: Path) -> np.ndarray:
+    """The labels (N,) in a `.npy` file, N > 0; else an error that says what was found."""
+    labels = integers(read_array(path), str(path))
+    if not len(labels):
+        raise InputError(f"{path} holds no labels")
+    return labels
+
+
 def read_array(path: Path) -> np.ndarray:
     """A memory-mapped `.npy` file; never unpickled."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
-    except (ValueError, EOFError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # a damaged header can fail in any way
         raise InputError(f"{path}: truncated, or not a plain .npy file ({error})") from error

@@ -13,7 +13,7 @@ def pad_crop_flip(images: Tensor, padding: int = 4, generator: Generator | None 
     >>> pad_crop_flip(torch.rand(8, 3, 32, 32)).shape
     torch.Size([8, 3, 32, 32])
     """
-    height, width = images.shape[-2:]
+    height, width = _sides(images)
     return random_crop_flip(F.pad(images, [padding] * 4), height, width, generator)
 
 
@@ -23,7 +23,7 @@ def resize_crop_flip(images: Tensor, size: int = 224, resize: int = 256, generat
     >>> resize_crop_flip(torch.rand(2, 3, 40, 60), size=24, resize=28).shape
     torch.Size([2, 3, 24, 24])
     """
-    height, width = images.shape[-2:]
+    height, width = _sides(images)
     if resize != min(height, width):
         scale = resize / min(height, width)
         target = [max(resize, round(height * scale)), max(resize, round(width * scale))]
@@ -37,7 +37,7 @@ def random_crop_flip(images: Tensor, height: int, width: int, generator: Generat
     >>> random_crop_flip(torch.rand(2, 3, 9, 9), 8, 8).shape
     torch.Size([2, 3, 8, 8])
     """
-    count, _, full_height, full_width = images.shape
+    count, (full_height, full_width) = len(images), _sides(images)
     if height > full_height or width > full_width:
         raise InputError(f"cannot cut {height}x{width} out of images of {full_height}x{full_width}")
     tops = _integers(full_height - height + 1, count, images, generator)
@@ -49,6 +49,12 @@ def random_crop_flip(images: Tensor, height: int, width: int, generator: Generat
     picture = torch.arange(count, device=images.device)[:, None, None]
     # One gather over NHWC does crop and flip together and leaves the result channels_last.
     return images.permute(0, 2, 3, 1)[picture, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def _sides(images: Tensor) -> tuple[int, int]:
+    if images.ndim != 4:
+        raise InputError(f"images to augment have shape {tuple(images.shape)}; expected (B, C, H, W)")
+    return images.shape[2], images.shape[3]
 
 
 def _integers(limit: int, count: int, images: Tensor, generator: Generator | None) -> Tensor:

@@ -1,14 +1,13 @@
 """The one source of batches: the same images in the same order for any number of workers."""
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ncttt.data.ahead import read_ahead
 from ncttt.data.imageset import ImageSet
 from ncttt.errors import InputError
 
@@ -26,25 +25,10 @@ class Batches:
         return len(self.order)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, labels in self._raw():
+        for images, labels in read_ahead(self._read, self.order, self.workers):
             # uint8 NHWC seen as NCHW is channels_last already, and the conversion keeps that layout.
             pixels = torch.from_numpy(images).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
             yield pixels.float().div_(255), torch.from_numpy(labels).to(self.device, non_blocking=True)
-
-    def _raw(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        if not self.workers:
-            yield from map(self._read, self.order)
-            return
-        # Threads suffice: Pillow and numpy release the lock. A short queue bounds the memory.
-        pool = ThreadPoolExecutor(self.workers)
-        try:
-            waiting = deque(pool.submit(self._read, indices) for indices in self.order[: self.workers + 1])
-            for upcoming in (*self.order[self.workers + 1 :], *[None] * len(waiting)):
-                yield waiting.popleft().result()
-                if upcoming is not None:
-                    waiting.append(pool.submit(self._read, upcoming))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(self.data.images[indices]), self.data.labels[indices]
@@ -78,6 +62,9 @@ def batches(
             f"batches need batch_size >= 1, workers >= 0 and 0 <= rank < world; "
             f"found batch_size={batch_size}, workers={workers}, rank={rank}, world={world}"
         )
+    for what, number in (("seed", seed), ("epoch", epoch)):
+        if not isinstance(number, int | np.integer) or number < 0:
+            raise InputError(f"batches need a {what} that is an integer from 0; found {number!r}")
     indices = shuffled(len(data), seed, epoch) if shuffle else np.arange(len(data))
     share = indices[rank::world]
     if drop_last:

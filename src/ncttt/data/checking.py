@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from ncttt.data.arrays import read_array, read_images, severities_of
+from ncttt.data.arrays import hashes_of, read_images, read_labels, severities_of
 from ncttt.data.checksums import CIFAR10_PYTHON, mismatches
 from ncttt.data.classes import VISDA
 from ncttt.data.digits import digits
 from ncttt.data.folders import IMAGE_SIZE, LIST, folder
 from ncttt.data.lazy import LazyImages
 from ncttt.data.roots import data_root
-from ncttt.data.sources import MAKING, SOURCES, source
+from ncttt.data.sources import MAKING, SOURCES, source, unfinished
 from ncttt.errors import InputError
 
 VISDA_IMAGES = {"train": 152_397, "validation": 55_388, "test": 72_372}
@@ -44,10 +44,15 @@ _DIGITS = {"train": 1297, "test": 500}
 
 
 def _check_generated(place: Path) -> Findings:
-    # A set made by `ncttt data corrupt` has hashes of its own; its shapes must fit the published layout.
-    count, blocks = len(read_array(place / "labels.npy")), len(severities_of(place))
+    # Its shapes must fit the published layout, and its files be what they were when they were finished.
+    count, blocks = len(read_labels(place / "labels.npy")), len(severities_of(place))
     names = sorted(path.name for path in place.glob("*.npy") if path.stem != "labels")
-    return {"labels.npy": OK} | {name: _check_images(place / name, count, blocks) for name in names}
+    begun = dict.fromkeys(unfinished(place), "unfinished; run `ncttt data corrupt` again to go on")
+    if not names and not begun:
+        raise InputError(f"{place} holds no corruptions; run `ncttt data corrupt` again to make them")
+    shapes = {name: _check_images(place / name, count, blocks) for name in names}
+    changed = mismatches(place, hashes_of(place))
+    return {"labels.npy": OK} | shapes | changed | begun
 
 
 def _check_images(path: Path, count: int, blocks: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ncttt.data.classes import CIFAR10
-from ncttt.data.imageset import ImageSet
+from ncttt.data.imageset import ImageSet, integers
 from ncttt.data.pickles import read_pickle
 from ncttt.errors import InputError
 
@@ -33,7 +33,9 @@ def cifar100(root: Path, split: str) -> ImageSet:
     """The 50,000 training or 10,000 test images of CIFAR-100 with the 100 fine labels, uint8 (N, 32, 32, 3)."""
     folder = root / "cifar-100-python"
     names = _entry(read_pickle(folder / "meta"), b"fine_label_names", folder / "meta")
-    classes = tuple(name.decode() for name in names)
+    if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):
+        raise InputError(f"{folder / 'meta'}: `fine_label_names` must be a list of names, found {names!r:.60}")
+    classes = tuple(name.decode("utf-8", "replace") for name in names)
     return _join([_read_batch(folder / split, b"fine_labels")], classes, f"cifar100 {split}")
 
 
@@ -53,7 +55,7 @@ def _read_batch(path: Path, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(planes, np.ndarray) or planes.dtype != np.uint8 or planes.shape[1:] != (RECORD - 1,):
         found = f"{planes.dtype} {planes.shape}" if isinstance(planes, np.ndarray) else type(planes).__name__
         raise InputError(f"{path}: `data` must be uint8 (N, {RECORD - 1}), found {found}")
-    return planes, np.asarray(labels)
+    return planes, integers(labels, str(path))
 
 
 def _entry(batch: dict[bytes, Any], key: bytes, path: Path) -> Any:

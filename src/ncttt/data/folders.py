@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.data.decoding import EXTENSIONS
-from ncttt.data.imageset import ImageSet
+from ncttt.data.imageset import MOST_CLASSES, ImageSet
 from ncttt.data.lazy import LazyImages
 from ncttt.errors import InputError
 
@@ -38,6 +38,8 @@ def folder(
     path = Path(path)
     if not path.is_dir():
         raise InputError(f"{path} is no folder")
+    if not isinstance(image_size, int | np.integer) or image_size < 1:
+        raise InputError(f"image_size must be a number of pixels from 1, found {image_size!r}")
     paths, labels, names = _listed(path, classes) if (path / LIST).is_file() else _by_class(path, classes)
     if not paths:
         raise InputError(f"{path} holds no images; expected <class>/<image> or {LIST} with lines `path label`")
@@ -63,7 +65,7 @@ Found = tuple[list[str], list[int], Sequence[str]]
 
 
 def _by_class(path: Path, classes: Sequence[str] | None) -> Found:
-    names = classes or sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+    names = classes or subfolders(path)
     paths, labels = [], []
     for label, name in enumerate(names):
         found = _image_files(path / name)
@@ -72,28 +74,50 @@ def _by_class(path: Path, classes: Sequence[str] | None) -> Found:
     return paths, labels, names
 
 
+def subfolders(path: Path) -> list[str]:
+    """The names of the folders in `path`, sorted, without those that programs leave behind."""
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and _visible(entry.name))
+
+
+def _visible(name: str) -> bool:
+    # .ipynb_checkpoints, macOS's ._a.png and its __MACOSX are no classes and no images.
+    return not name.startswith(".") and name != "__MACOSX"
+
+
 def _image_files(path: Path) -> list[str]:
     # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
-    return sorted(
-        os.path.join(folder, file)
-        for folder, _, files in os.walk(path)
-        for file in files
-        if os.path.splitext(file)[1].lower() in EXTENSIONS
-    )
+    found = []
+    for folder, inner, files in os.walk(path):
+        inner[:] = filter(_visible, inner)
+        found += [os.path.join(folder, file) for file in files if _visible(file) and _is_image(file)]
+    return sorted(found)
+
+
+def _is_image(file: str) -> bool:
+    return os.path.splitext(file)[1].lower() in EXTENSIONS
 
 
 def _listed(path: Path, classes: Sequence[str] | None) -> Found:
     paths, labels = [], []
-    for number, line in enumerate((path / LIST).read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_lines(path / LIST), start=1):
         if not line.strip():
             continue
-        file, _, label = line.strip().rpartition(" ")
+        file, _, label = line.strip().replace("\t", " ").rpartition(" ")
         if not file or not label.isdecimal():
             raise InputError(f"{path / LIST}, line {number}: expected `path label`, found {line!r}")
-        paths.append(os.path.join(path, file))
+        # As float, because int refuses to read thousands of digits.
+        if float(label) >= MOST_CLASSES:
+            raise InputError(f"{path / LIST}, line {number}: label {label:.20} is not in 0..{MOST_CLASSES - 1}")
+        paths.append(os.path.join(path, file.rstrip()))
         labels.append(int(label))
-    names = classes or _names_from_paths(paths, labels)
-    return paths, labels, names
+    return paths, labels, classes or _names_from_paths(paths, labels)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text ({error}); save it as such") from error
 
 
 def _names_from_paths(paths: list[str], labels: list[int]) -> list[str]:

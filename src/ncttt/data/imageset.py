@@ -8,6 +8,8 @@ import numpy as np
 
 from ncttt.errors import InputError
 
+MOST_CLASSES = 100_000  # far above any set; a label beyond is an identifier or damage
+
 
 class Images(Protocol):
     """uint8 (N, H, W, 3): an array, a memory map, or a sequence that decodes files when it is indexed."""
@@ -52,17 +54,39 @@ class ImageSet:
         return replace(self, images=select(indices), labels=self.labels[indices])
 
 
-def check_labels(labels: np.ndarray, classes: int, name: str) -> np.ndarray:
+def check_labels(labels: Any, classes: int, name: str) -> np.ndarray:
     """Labels as int64 (N,), or an error that names the first one outside 0 .. classes - 1.
 
     >>> check_labels([0, 2], 3, "toy")
     array([0, 2])
     """
-    labels = np.asarray(labels)
-    if labels.ndim != 1 or (labels.size and labels.dtype.kind not in "iu"):
-        raise InputError(f"{name}: labels must be integers (N,), found {labels.dtype} {labels.shape}")
+    labels = integers(labels, name)
     wrong = np.flatnonzero((labels < 0) | (labels >= classes))
     if wrong.size:
         first = wrong[0]
         raise InputError(f"{name}: label {labels[first]} of image {first} is not in 0..{classes - 1}")
     return labels.astype(np.int64)
+
+
+def integers(labels: Any, name: str) -> np.ndarray:
+    """Labels as an array of integers (N,), whatever a file gave for them; else an error."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:
+        raise InputError(f"{name}: labels must be integers (N,), found lists of different lengths") from None
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        what = f"{found.dtype} {found.shape}" if found.ndim else f"{labels!r:.60}"
+        raise InputError(f"{name}: labels must be integers (N,), found {what}")
+    return found
+
+
+def numbered(labels: np.ndarray, name: str) -> tuple[str, ...]:
+    """Names for classes that are known by number only.
+
+    >>> numbered(np.array([0, 2]), "toy")
+    ('0', '1', '2')
+    """
+    largest = int(labels.max(initial=-1))
+    if largest >= MOST_CLASSES:
+        raise InputError(f"{name}: label {largest} would mean more than {MOST_CLASSES:,} classes; number them from 0")
+    return tuple(map(str, range(largest + 1)))

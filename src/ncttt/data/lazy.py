@@ -11,8 +11,6 @@ from ncttt.data.decoding import decode
 from ncttt.data.imageset import Images
 from ncttt.errors import InputError
 
-CHUNK = 64
-
 
 class LazyImages:
     """Image files that look like one uint8 array (N, size, size, 3) and are decoded when they are indexed."""
@@ -67,6 +65,7 @@ class CorruptedImages:
     def __init__(
         self, images: Images, corruption: str, severity: int, seed: int, indices: np.ndarray | None = None
     ) -> None:
+        check_request(images.shape, corruption, severity, seed)
         self.images, self.corruption, self.severity, self.seed = images, corruption, severity, seed
         self.indices = np.arange(len(images)) if indices is None else indices
 
@@ -93,18 +92,8 @@ class CorruptedImages:
         return CorruptedImages(self.images, self.corruption, self.severity, self.seed, self.indices[indices])
 
 
-def as_array(images: Images, aside: Path) -> np.ndarray:
-    """`images` as one uint8 array (N, H, W, 3); lazy ones are made in threads, into a file in the folder `aside`."""
-    if isinstance(images, np.ndarray):
-        return images
-    # A memory map, because a folder of image files may be larger than the memory.
-    array = np.lib.format.open_memmap(aside / "images.npy", mode="w+", dtype=np.uint8, shape=images.shape)
+def check_request(shape: tuple[int, ...], corruption: str, severity: int, seed: int) -> None:
+    """Refuse a corruption of images (N, H, W, 3) that are not made yet as it would be refused when they are."""
+    from ncttt.data.corruptions.apply import check
 
-    def fill(start: int) -> None:
-        chosen = np.arange(start, min(start + CHUNK, len(images)))
-        array[start : start + CHUNK] = images[chosen]
-
-    with ThreadPoolExecutor() as pool:
-        for _ in pool.map(fill, range(0, len(images), CHUNK)):
-            pass
-    return array
+    check(np.empty((0, *shape[1:]), np.uint8), corruption, severity, seed)

@@ -10,7 +10,7 @@ from ncttt.data import classes
 from ncttt.data.arrays import cifar10_1, cifar_c, generated
 from ncttt.data.cifar import cifar10, cifar100
 from ncttt.data.digits import digits
-from ncttt.data.folders import IMAGE_SIZE, folder
+from ncttt.data.folders import IMAGE_SIZE, folder, subfolders
 from ncttt.data.imageset import ImageSet
 from ncttt.data.lazy import CorruptedImages
 from ncttt.data.roots import data_root
@@ -130,14 +130,18 @@ def _load_folder(
         raise InputError(f"there is no folder {path}")
     # Corruptions that lie ready are used: arrays made by `ncttt data corrupt`, or the layout of ImageNet-C,
     # <corruption>/<severity>/<class>/.
-    if corruption is not None and severity is not None and (path / f"{corruption}.npy").is_file():
+    if (path / f"{corruption}.npy").is_file() or _holds_arrays_only(path):
         return generated(path, corruption, severity), None
     if corruption is not None and (ready := path / corruption / str(severity)).is_dir():
         return folder(ready, image_size=image_size, skip_bad=skip_bad), None
     official = "train" if split in ("fit", "val") and not (path / split).is_dir() else split
     place = path if split == "all" else path / official
     if not place.is_dir():
-        inside = ["all", *sorted(entry.name for entry in path.iterdir() if entry.is_dir())]
+        inside = ["all", *subfolders(path)]
         raise InputError(f"{path} has no split {official!r}{nearest(official, inside)}")
     data = folder(place, image_size=image_size, skip_bad=skip_bad)
     return (_held_out(data, split) if official != split else data), corruption
+
+
+def _holds_arrays_only(path: Path) -> bool:
+    return (path / "labels.npy").is_file() and not subfolders(path)

@@ -1,6 +1,9 @@
-"""Read the pickled CIFAR files without running what a pickle may ask to run."""
+"""Read the pickled CIFAR files without running what a pickle may ask to run.
 
-import codecs
+Nothing in the file reaches numpy's own unpickling either: given a type with fields of its own making, that would
+take bytes of the file for addresses of objects. Arrays are rebuilt here, from plain integers and bytes.
+"""
+
 import pickle
 from pathlib import Path
 from typing import Any
@@ -9,15 +12,53 @@ import numpy as np
 
 from ncttt.errors import InputError
 
+TYPES = ("u1", "i4", "i8")
+
+
+class _Type:
+    """What `numpy.dtype` stands for in a CIFAR file: an integer of one, four or eight bytes."""
+
+    def __init__(self, name: str | bytes, *_align_and_copy: Any) -> None:
+        self.name = name.decode("ascii", "replace") if isinstance(name, bytes) else name
+        if self.name not in TYPES:
+            raise InputError(f"it holds an array of {name!r}; expected one of {', '.join(TYPES)}")
+
+    def __setstate__(self, state: tuple) -> None:
+        order = state[1]
+        if order in (">", b">"):
+            raise InputError("it holds an array of big-endian integers")
+
+
+class _Array:
+    """What numpy's `_reconstruct` makes: empty at first, filled by its state (version, shape, type, order, bytes)."""
+
+    array: np.ndarray | None = None
+
+    def __init__(self, *_class_and_shape: Any) -> None:
+        pass
+
+    def __setstate__(self, state: tuple) -> None:
+        _, shape, kind, columns_first, content = state
+        if not isinstance(kind, _Type) or not isinstance(content, bytes):
+            raise InputError("it holds an array that is not made of integers")
+        self.array = np.frombuffer(content, f"<{kind.name}").reshape(shape, order="F" if columns_first else "C")
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    # How Python 3 writes bytes in the old protocols.
+    if encoding != "latin1":
+        raise InputError(f"it asks for the encoding {encoding!r}")
+    return text.encode("latin1")
+
+
 # All that the official files name: how numpy rebuilds an array, under its old and its new address, and the
-# encoding by which Python 2 strings were saved.
-_reconstruct = np.empty(0).__reduce__()[0]
+# encoding by which bytes are saved.
 ALLOWED: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("_codecs", "encode"): codecs.encode,
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Type,
+    ("_codecs", "encode"): _encode,
 }
 
 
@@ -42,4 +83,4 @@ def read_pickle(path: Path) -> dict[bytes, Any]:
         raise InputError(f"{path}: truncated or not a pickle ({error})") from error
     if not isinstance(found, dict):
         raise InputError(f"{path}: expected a dictionary, found {type(found).__name__}")
-    return found
+    return {key: value.array if isinstance(value, _Array) else value for key, value in found.items()}

@@ -10,6 +10,7 @@ TORONTO = "https://www.cs.toronto.edu/~kriz/"
 ZENODO = "https://zenodo.org/records/"
 CIFAR10_1 = "https://github.com/modestyachts/CIFAR-10.1/raw/master/datasets/"
 MAKING = "corruptions.json"  # what `ncttt data corrupt` leaves beside its arrays
+UNFINISHED = ".npy.part"  # how its arrays end until they are whole
 VISDA = "http://csr.bu.edu/ftp/visda17/clf/"
 
 
@@ -120,14 +121,22 @@ def present(name: str, root: Path) -> bool:
     (True, False)
     """
     facts = source(name)
-    others = {
-        "cifar10": "cifar-10-batches-py",
-        "cifar10-c": f"CIFAR-10-C/{MAKING}",
-        "cifar100-c": f"CIFAR-100-C/{MAKING}",
-    }
-    if name in others and (root / others[name]).exists():
+    if name == "cifar10" and (root / "cifar-10-batches-py").exists():
         return True
+    if facts.folder and (root / facts.folder / MAKING).is_file():
+        return generated_whole(root / facts.folder)
     return not facts.downloads or all((root / path).exists() for path in facts.needs)
+
+
+def generated_whole(folder: Path) -> bool:
+    """Whether `ncttt data corrupt` has finished what it began in `folder`."""
+    arrays = {path.name for path in folder.glob("*.npy")}
+    return "labels.npy" in arrays and len(arrays) > 1 and not unfinished(folder)
+
+
+def unfinished(folder: Path) -> list[str]:
+    """The names of the arrays in `folder` that a run of `ncttt data corrupt` has left unfinished."""
+    return sorted(path.name for path in folder.glob(f"*{UNFINISHED}"))
 
 
 def source(name: str) -> Source:

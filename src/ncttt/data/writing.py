@@ -1,5 +1,6 @@
 """Writing so that nothing half done is ever taken for the real thing: fill a folder aside, then rename it."""
 
+import os
 import shutil
 import tempfile
 import time
@@ -28,13 +29,16 @@ def _sweep(root: Path) -> None:
 
 
 def put_in_place(finished: Path, target: Path) -> None:
-    """Rename the folder `finished` to `target`; what stood there goes only when the new one is there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    old = finished.with_name("replaced")
-    if target.exists():
-        target.rename(old)
-    finished.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    """Rename the folder `finished` to `target`; if there is one, only its files of the same names are replaced."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        finished.rename(target)
+        return
+    # What else the user keeps there stays, and an error on the way loses nothing.
+    for file in sorted(path for path in finished.rglob("*") if path.is_file()):
+        place = target / file.relative_to(finished)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, place)
 
 
 @contextmanager

@@ -59,6 +59,7 @@ def corrupt(
     [176, 176, 176]
     """
     check(images, corruption, severity, seed)
+    severity, seed = int(severity), int(seed)
     places = _checked_indices(images, indices)
     height, width = images.shape[1:3]
     table = table_for(height, width, constants)
@@ -74,13 +75,22 @@ def corrupt(
     return result
 
 
+def is_whole(value: object) -> bool:
+    """Whether `value` is an integer; True and 1.0 equal 1, but would name another stream of random numbers.
+
+    >>> is_whole(np.uint8(1)), is_whole(True), is_whole(1.0)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check(images: Array, corruption: str, severity: int, seed: int) -> None:
     """Refuse what cannot be corrupted, in words."""
-    if not isinstance(seed, int | np.integer) or seed < 0:
+    if not is_whole(seed) or seed < 0:
         raise InputError(f"seed {seed!r}; expected an integer from 0")
-    if corruption not in FUNCTIONS:
+    if not isinstance(corruption, str) or corruption not in FUNCTIONS:
         raise InputError(f"no corruption {corruption!r}{nearest(str(corruption), CORRUPTIONS + EXTRA)}")
-    if severity not in SEVERITIES:
+    if not is_whole(severity) or severity not in SEVERITIES:
         raise InputError(f"severity {severity!r} of {corruption}; expected 1, 2, 3, 4 or 5")
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8:
         found = getattr(images, "dtype", type(images).__name__)
@@ -95,8 +105,15 @@ def check(images: Array, corruption: str, severity: int, seed: int) -> None:
 def _checked_indices(images: Array, indices: Sequence[int] | Array | None) -> Sequence[int] | Array:
     if indices is None:
         return range(len(images))
-    if len(indices) != len(images):
-        raise InputError(f"{len(indices)} indices for {len(images)} images; expected one for each")
-    if len(indices) and min(indices) < 0:
-        raise InputError(f"index {min(indices)} of an image is negative; expected its place in the set, from 0")
-    return indices
+    try:
+        places = np.asarray(indices)
+    except ValueError as error:
+        raise InputError(f"indices {indices!r}; expected one integer for each image") from error
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+        found = f"{places.dtype} of shape {places.shape}"
+        raise InputError(f"indices are {found}; expected one integer of at most 64 bits for each image")
+    if len(places) != len(images):
+        raise InputError(f"{len(places)} indices for {len(images)} images; expected one for each")
+    if places.min(initial=0) < 0:
+        raise InputError(f"index {places.min()} of an image is negative; expected its place in the set, from 0")
+    return places

@@ -125,6 +125,6 @@ def table_for(height: int, width: int, constants: str | None = None) -> str:
     """
     if constants is None:
         return "cifar" if min(height, width) < SMALL else "imagenet"
-    if constants not in CONSTANTS:
+    if not isinstance(constants, str) or constants not in CONSTANTS:
         raise InputError(f"no constants {constants!r}{nearest(str(constants), CONSTANTS)}")
     return constants

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ncttt.data.corruptions import metadata
-from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt
+from ncttt.data.corruptions import metadata, textures
+from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt, is_whole
 from ncttt.data.corruptions.constants import CORRUPTIONS, table_for
 from ncttt.data.corruptions.progress import Progress, reporting
 from ncttt.data.corruptions.stack import Stack, npy_bytes, write_atomically
@@ -55,13 +55,16 @@ def generate(
     ((6, 32, 32, 3), [0, 1, 2, 0, 1, 2])
     """
     out, labels = Path(out), np.asarray(labels)
-    corruptions, severities = list(dict.fromkeys(corruptions)), list(severities)
-    _check_request(images, labels, corruptions, severities, seed)
-    table = table_for(images.shape[1], images.shape[2], constants)
+    corruptions, severities = list(corruptions), list(severities)
+    _check_request(images, labels, corruptions, severities, seed, workers)
+    height, width = images.shape[1:3]
+    table = table_for(height, width, constants)
+    if frost is not None:
+        textures.textures_for(height, width, table, seed, frost)  # unreadable photographs are told before all else
     settings = metadata.describe(images, labels, severities, seed, table, frost)
     options = {"seed": seed, "constants": table, "frost": frost}
     shape = (len(severities) * len(images), *images.shape[1:])
-    stacks = {name: Stack(out / f"{name}.npy", shape) for name in corruptions}
+    stacks = {name: Stack(out / f"{name}.npy", shape) for name in dict.fromkeys(corruptions)}
     try:
         _prepare(out, settings, labels, severities, [stack.path for stack in stacks.values()])
         with reporting(progress, len(stacks) * shape[0]) as report:
@@ -71,7 +74,11 @@ def generate(
     return out
 
 
-def _check_request(images: Array, labels: Array, corruptions: list[str], severities: list[int], seed: int) -> None:
+def _check_request(
+    images: Array, labels: Array, corruptions: list[str], severities: list[int], seed: int, workers: int | None
+) -> None:
+    if workers is not None and (not is_whole(workers) or workers < 1):
+        raise InputError(f"{workers!r} workers; expected at least 1, or None for one a core")
     if not corruptions or not severities:
         raise InputError(
             f"asked for corruptions {corruptions} at severities {severities}; expected at least one of each"
@@ -92,8 +99,10 @@ def _prepare(out: Path, settings: dict, labels: Array, severities: list[int], ou
     path = out / "labels.npy"
     if not metadata.refuse_other_making(out, settings, [*outputs, path]):
         metadata.write(out, settings)
-    if not path.exists():
+    missing = not path.exists()
+    if missing:
         write_atomically(path, npy_bytes(np.tile(labels, len(severities))))
+    metadata.record(path, anew=missing)
 
 
 def _fill(
@@ -133,8 +142,12 @@ def _images_in(missing: dict[str, list[Piece]], count: int, size: int) -> Iterat
 
 
 def _finish_if_whole(stack: Stack, left: int) -> None:
-    if left == 0 and not stack.path.exists():
-        stack.finish()
+    if left == 0:
+        unnamed = not stack.path.exists()
+        if unnamed:
+            stack.finish()
+        # Also if it has its name already: a kill may fall between the renaming and this.
+        metadata.record(stack.path, anew=unnamed)
 
 
 def _do_piece(task: tuple[Piece, Array, dict]) -> Piece:

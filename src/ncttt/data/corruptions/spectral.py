@@ -6,11 +6,14 @@ tap of the kernel.
 """
 
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Array = np.ndarray
+# The number of BLAS threads belongs to the process: two limits that overlap would restore each other's, for good.
+_LIMITING = Lock()
 
 
 def convolved(images: Array, kernel: Array) -> Array:
@@ -18,7 +21,7 @@ def convolved(images: Array, kernel: Array) -> Array:
     height, width = images.shape[1:3]
     planes = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
     # Matrices this small gain nothing from threads; on busy cores, waiting for them costs fifty times the work.
-    with _threads().limit(limits=1, user_api="blas"):
+    with _LIMITING, _threads().limit(limits=1, user_api="blas"):
         waves = _analysis(height) @ (planes @ _analysis(width).T)
         waves *= _gain(height, width, kernel)
         blurred = _synthesis(height) @ (waves @ _synthesis(width).T)

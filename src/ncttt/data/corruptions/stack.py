@@ -5,6 +5,7 @@ disk, so whatever a killed run leaves behind, the next one redoes only pieces wi
 """
 
 import os
+import re
 from io import BytesIO
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 from ncttt.errors import InputError
 
 Array = np.ndarray
+_LINE = re.compile(rb"\d{1,19}")  # of the journal: the number of a row
 
 
 class Stack:
@@ -68,10 +70,12 @@ class Stack:
     def _journalled(self) -> set[int]:
         if not self.journal.exists():
             return set()
-        # What follows the last line end was cut off by a kill or a full disk.
-        *lines, torn = self.journal.read_text().split("\n")
-        if torn:
-            self.journal.write_text("".join(f"{line}\n" for line in lines))
+        content = self.journal.read_bytes()
+        # What follows the last line end was cut off by a kill or a full disk; a power cut leaves zeros or worse.
+        lines = [line for line in content.split(b"\n")[:-1] if _LINE.fullmatch(line)]
+        whole = b"".join(line + b"\n" for line in lines)
+        if whole != content:
+            self.journal.write_bytes(whole)
         return {int(line) for line in lines}
 
     def _size(self) -> int:
