@@ -208,7 +208,7 @@ def test_ctrl_c_while_workers_start_is_answered_by_the_parent_alone(tmp_path):
 
 
 INTERRUPTED = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from ncttt.data.corruptions.workers import run_all
 
@@ -216,6 +216,7 @@ def work(folder):
     time.sleep(0.1)
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     try:
         list(run_all(work, [sys.argv[1]] * 1000, 2))
     except KeyboardInterrupt:

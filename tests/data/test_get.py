@@ -88,12 +88,20 @@ def test_a_rename_that_fails_loses_nothing(home, tmp_path, monkeypatch, batches_
     folder = get("cifar10", tmp_path)
     (folder / "test_batch.bin").write_bytes(b"damaged")
 
-    def fail(*_):
-        raise PermissionError(13, "Permission denied", "somewhere")
+    def once(rename):
+        done = []
+
+        def renaming(*paths):
+            if done:
+                raise PermissionError(13, "Permission denied", "somewhere")
+            done.append(paths)
+            return rename(*paths)
+
+        return renaming
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fail)
-        patch.setattr(Path, "rename", fail)
+        patch.setattr(os, "replace", once(os.replace))
+        patch.setattr(Path, "rename", once(Path.rename))
         (tmp_path / "cifar.tar.gz").write_bytes(home.files["cifar.tar.gz"])
         with pytest.raises(PermissionError):
             get("cifar10", tmp_path)
