@@ -2,6 +2,7 @@
 
 import copy
 import io
+from dataclasses import replace
 
 import pytest
 import torch
@@ -313,9 +314,11 @@ def test_bad_arguments_are_refused():
 
 def test_methods_with_other_settings_share_a_branch():
     model = attached("resnet", METHOD)
-    adapter = ncttt.Adapter(model, ncttt.NCTTT(moves="layer1", steps=1, conditional=True))
+    adapter = ncttt.Adapter(model, replace(METHOD, moves="layer1", steps=1, sigma_in=0.1))
     assert adapter(images(4)).isfinite().all()
     assert adapter.trace.steps == 1
+    with pytest.raises(InputError, match="another conditional than this method's"):
+        ncttt.Adapter(model, replace(METHOD, conditional=True))
 
 
 class Broken(RuntimeError):
@@ -461,3 +464,34 @@ def test_images_of_other_channels_are_refused():
 def test_methods_check_their_settings(wrong):
     with pytest.raises(InputError):
         ncttt.PTBN(**wrong)
+
+
+def test_bytes_as_floats_are_refused_even_without_normalisation():
+    with pytest.raises(InputError, match=r"expected images in \[0, 1\]; found"):
+        ncttt.Adapter(resnet(), ncttt.PTBN())(255 * images(2))
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda loss: loss, lambda loss: ncttt.Objective(loss[None]), lambda loss: ncttt.Objective(loss.detach())]
+)
+def test_an_objective_that_cannot_be_lowered_is_named(wrong):
+    class Mine(ncttt.NCTTT):
+        def adaptation_loss(self, model, images):
+            return wrong(super().adaptation_loss(model, images).loss)
+
+    adapter = ncttt.Adapter(attached("resnet", Mine()))
+    with pytest.raises(InputError, match=r"Mine\.adaptation_loss must give an Objective"):
+        adapter(images(4))
+
+
+def test_swapped_arguments_of_predict_at_are_named():
+    with pytest.raises(InputError, match="step counts first"):
+        ncttt.Adapter(resnet(), ncttt.PTBN()).predict_at(images(2), [0, 1])
+
+
+def test_calibration_takes_batches_with_labels():
+    model = attached("resnet", METHOD)
+    METHOD.calibrate(model, [(images(16), torch.zeros(16))])
+    expected = model.branch.source_score.clone()
+    METHOD.calibrate(model, [images(16)])
+    assert torch.equal(model.branch.source_score, expected)

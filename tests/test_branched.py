@@ -176,7 +176,9 @@ def test_outputs_without_logits_are_an_error():
         ncttt.attach(nn.Sequential(nn.Conv2d(3, 4, 1)), "0", ncttt.NCTTT(), images(2))
 
 
-@pytest.mark.parametrize(("mean", "std"), [((0.5,), (0.0,)), ((float("nan"),), (1.0,)), ((), (1.0,))])
+@pytest.mark.parametrize(
+    ("mean", "std"), [((0.5,), (0.0,)), ((float("nan"),), (1.0,)), ((), (1.0,)), ((125.0,), (60.0,)), ((0.5,), None)]
+)
 def test_bad_normalisation_is_an_error(mean, std):
     with pytest.raises(InputError, match=r"mean|std"):
         ncttt.attach(resnet(), "layer1", ncttt.NCTTT(), images(2), mean=mean, std=std)
@@ -217,3 +219,8 @@ def test_layers_that_make_no_sense_are_refused(layer):
 def test_a_method_class_is_no_method():
     with pytest.raises(InputError, match=r"such as NCTTT\(\)"):
         ncttt.attach(resnet(), "layer1", ncttt.NCTTT, images(2))
+
+
+def test_what_cannot_move_is_said_before_the_training():
+    with pytest.raises(InputError, match="no layer 'stem'"):
+        ncttt.attach(resnet(), "layer2", ncttt.NCTTT(moves="stem"), images(2))

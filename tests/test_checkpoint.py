@@ -1,6 +1,7 @@
 """Checkpoints: bit-identical predictions after a round trip, and clear words about damaged or foreign ones."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,11 +114,12 @@ def test_a_full_disk_leaves_the_old_checkpoint_whole(tmp_path, monkeypatch):
     model = attached("resnet", ncttt.NCTTT())
     ncttt.save(model, tmp_path)
 
-    def full(tensors, path):
-        path.write_bytes(b"half")
+    def full(path, content):
+        with path.open("wb") as file:
+            file.write(content[: len(content) // 2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ncttt.checkpoint.save_file", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="No space"):
         ncttt.save(attached("resnet", ncttt.NCTTT(), seed=1), tmp_path)
     assert torch.equal(ncttt.load(tmp_path)(images(2)), model(images(2)))
@@ -155,5 +157,16 @@ def test_a_users_own_method_is_not_saved_as_another(tmp_path):
     class Mine(ncttt.NCTTT):
         pass
 
+    good = attached("resnet", ncttt.NCTTT())
+    ncttt.save(good, tmp_path)
     with pytest.raises(InputError, match="found a Mine"):
-        ncttt.save(attached("resnet", Mine()), tmp_path)
+        ncttt.save(attached("resnet", Mine(), seed=1), tmp_path)
+    assert torch.equal(ncttt.load(tmp_path)(images(2)), good(images(2))), "a refused save touched the old checkpoint"
+
+
+def test_files_of_two_saves_are_told_apart(tmp_path):
+    for seed in (0, 1):
+        ncttt.save(attached("resnet", ncttt.NCTTT(), seed=seed), tmp_path / str(seed))
+    (tmp_path / "1/model.safetensors").replace(tmp_path / "0/model.safetensors")
+    with pytest.raises(InputError, match="not saved together"):
+        ncttt.load(tmp_path / "0")

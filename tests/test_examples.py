@@ -31,3 +31,9 @@ def test_the_error_would_be_large_for_a_discriminator_that_learned_nothing():
     example = load_example("two_dimensions")
     untrained = example.train_discriminator(example.make_points(), steps=1)
     assert example.posterior_error(untrained, example.make_points()) > 0.2
+
+
+def test_own_method(capsys):
+    trace = load_example("own_method").main()
+    assert trace.steps == 3
+    assert trace.losses[-1] < trace.losses[0]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ncttt.branched import Branched, attach
     from ncttt.checkpoint import load, save
     from ncttt.errors import InputError
-    from ncttt.methods import METHODS, NCTTT, PTBN, Method, Source
+    from ncttt.methods import METHODS, NCTTT, PTBN, Method, Objective, Source
     from ncttt.training import train
 
 __version__ = "0.1.0"
@@ -26,6 +26,7 @@ __all__ = [
     "Branched",
     "InputError",
     "Method",
+    "Objective",
     "Source",
     "Trace",
     "attach",
@@ -46,6 +47,7 @@ _HOMES = {
     "METHODS": "methods",
     "Method": "methods",
     "NCTTT": "methods",
+    "Objective": "methods",
     "PTBN": "methods",
     "Source": "methods",
     "Trace": "adaptation",

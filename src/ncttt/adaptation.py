@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ncttt.branched import Branched
-from ncttt.methods.base import Method
+from ncttt.errors import InputError
+from ncttt.methods.base import Method, Objective
 from ncttt.norm import Policy, statistics
 
 
@@ -25,7 +26,7 @@ class Trace:
 
     losses: tuple[float, ...] = ()
     steps: int = 0
-    stopped: str = "nothing to learn"
+    stopped: str = "not called yet"
     shift_before: float | None = None
     shift_after: float | None = None
     fell_back: bool = False
@@ -112,6 +113,13 @@ class Adaptation:
         """The losses as numbers; asked for once the steps are done, so that a GPU need not wait for each."""
         return torch.stack(self._losses).tolist() if self._losses else []
 
+    def _objective(self) -> Objective:
+        objective = self._do.method.adaptation_loss(self._do.model, self._images)
+        if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
+            what = f"{type(self._do.method).__name__}.adaptation_loss"
+            raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
+        return objective
+
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""
         if self._do.norm[0] != self._do.norm[1]:
@@ -127,7 +135,7 @@ class Adaptation:
         optimizer = self._do.optimizer
         assert optimizer is not None
         with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
-            loss, score = self._do.method.adaptation_loss(self._do.model, self._images)
+            loss, score = self._objective()
             if self._first_score is None and score is not None:
                 self._first_score = score.detach()
             if self._losses:

@@ -88,6 +88,8 @@ class Adapter:
 
         Online, the stream goes on from the last count. Counts behind a stop have the logits of the stop.
         """
+        if isinstance(steps, Tensor) and steps.ndim > 1:
+            raise InputError(f"predict_at takes the step counts first; found a tensor {tuple(steps.shape)}")
         counts = [_checked_count(count) for count in steps]
         if not counts or counts != sorted(set(counts)):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
@@ -150,6 +152,8 @@ class Adapter:
         """Unfreeze, in the copy, just what the method moves."""
         self.model.requires_grad_(False)
         moving = self.method.parameters(self.model)
+        if not isinstance(moving, dict):
+            raise InputError(f"{type(self.method).__name__}.parameters must give a dict by name; found {type(moving)}")
         if self.method.learns and not moving:
             raise InputError(f"{type(self.method).__name__} has a loss but nothing to move in this network")
         for parameter in moving.values():
@@ -172,7 +176,10 @@ class Adapter:
         if stop != "source" and (isinstance(stop, bool | str) or not math.isfinite(stop)):
             raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
         if stop == "source" and self.method.source_level(self.model, 1) is None:
-            raise InputError("stop='source' needs the source's level; run method.calibrate(model, batches) first")
+            raise InputError(
+                "stop='source' needs the source's level: train with held_out=..., or call "
+                "model.method.calibrate(model, ncttt.data.batches(held_out, 128))"
+            )
         if stop == "source" and self.model.batch_norms() and self.norm[0] != self.method.gradient_norm:
             warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=4)
         return stop
@@ -235,6 +242,10 @@ def _method_for(model: nn.Module, method: Method | None) -> Method:
     if method.has_branch and type(own) is not type(method):
         found = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
         raise InputError(f"{type(method).__name__} needs a model with its branch (ncttt.attach); found {found}")
+    other = [name for name in method.branch_settings if getattr(own, name) != getattr(method, name)]
+    if other:
+        hint = "change others by dataclasses.replace(model.method, ...)"
+        raise InputError(f"the model's branch was built with another {', '.join(other)} than this method's; {hint}")
     return method
 
 

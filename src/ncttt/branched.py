@@ -52,8 +52,10 @@ class Branched(nn.Module):
         like = next(tensor for tensor in tensors if tensor.is_floating_point())
         self.register_buffer("mean", _per_channel("mean", (0.0,) if mean is None else mean).to(like))
         self.register_buffer("std", _per_channel("std", (1.0,) if std is None else std).to(like))
-        if not bool((self.std > 0).all()):
-            raise InputError(f"std must be positive; found {std}")
+        if (mean is None) != (std is None):
+            raise InputError(f"mean and std go together; found mean={mean}, std={std}")
+        if not bool((self.std > 0).all() and (self.mean.abs() <= 1).all()):
+            raise InputError(f"std must be positive and mean that of images in [0, 1]; found mean={mean}, std={std}")
         if self.layers:
             check_eager(classifier)
         if len(set(self.layers)) < len(self.layers):
@@ -113,10 +115,10 @@ class Branched(nn.Module):
         if not (abs(low) < torch.inf and abs(high) < torch.inf):
             bad = (~images.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
             raise InputError(f"images must be finite; found NaN or infinite pixels in images {bad[:10]} of the batch")
-        if self.normalises and (low < -1 or high > 2):
-            raise InputError(
-                f"expected images in [0, 1], because the model normalises them itself; found {low:.3g} to {high:.3g}"
-            )
+        # A model without mean and std may be fed normalised images, but never those from 0 to 255.
+        limits, why = ((-1, 2), ", because the model normalises them itself") if self.normalises else ((-10, 10), "")
+        if low < limits[0] or high > limits[1]:
+            raise InputError(f"expected images in [0, 1]{why}; found {low:.3g} to {high:.3g}")
 
     def extra_repr(self) -> str:
         return f"layer={self.layer!r}, method={self.method!r}"
@@ -172,8 +174,10 @@ def attach(
     >>> model.features(torch.rand(4, 3, 32, 32)).shape
     torch.Size([4, 128, 16, 16])
     """
-    if not isinstance(classifier, nn.Module) or isinstance(method, type):
-        raise InputError(f"attach takes a module and a method such as NCTTT(); found {classifier!r} and {method!r}")
+    if not isinstance(classifier, nn.Module):
+        raise InputError(f"attach takes an nn.Module; found a {type(classifier).__name__}")
+    if isinstance(method, type) or not hasattr(method, "build_branch"):
+        raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
     model = Branched(classifier, layer, method, mean, std)
     model.check_images(example)
     with evaluating(classifier), torch.no_grad():
@@ -181,6 +185,7 @@ def attach(
     model.input_shape = tuple(example.shape[1:])
     branch = method.build_branch(classifier, features, logits)
     model.branch = None if branch is None else branch.to(logits)
+    method.parameters(model)  # what cannot move is better said now than after the training
     return model
 
 

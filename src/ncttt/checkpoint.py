@@ -1,6 +1,7 @@
 """Checkpoints: a folder with `model.safetensors` and `model.json`; nothing in it is ever executed."""
 
 import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as deserialize
+from safetensors.torch import save as serialize
 from torch import Tensor, nn
 
 from ncttt import models
@@ -20,6 +22,16 @@ from ncttt.randomness import seeded
 
 FORMAT = 1
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
+EXPECTED = {
+    "format",
+    "architecture",
+    "layer",
+    "method",
+    "preprocessing",
+    "input_shape",
+    "channels_last",
+    "weights_sha256",
+}
 
 
 def save(model: Branched, folder: str | Path) -> None:
@@ -29,11 +41,12 @@ def save(model: Branched, folder: str | Path) -> None:
     """
     if not isinstance(model, Branched):
         raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
+    described, weights = describe(model), serialize(_tensors(model))
+    described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / WEIGHTS, lambda path: save_file(_tensors(model), path))
-    text = json.dumps(describe(model), indent=2) + "\n"
-    _replace(folder / DESCRIPTION, lambda path: path.write_text(text))
+    _replace(folder / WEIGHTS, weights)
+    _replace(folder / DESCRIPTION, (json.dumps(described, indent=2) + "\n").encode())
 
 
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
@@ -43,7 +56,8 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """
     folder = Path(folder)
     described = _read_description(folder / DESCRIPTION)
-    method, tensors = method_from(described["method"]), _read_tensors(folder / WEIGHTS)
+    method = method_from(described["method"])
+    tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
     example = torch.zeros(2, *described["input_shape"])
     with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
         net = _network(described, classifier, folder).to(tensors["mean"].dtype)
@@ -148,19 +162,21 @@ def _read_description(path: Path) -> dict[str, Any]:
         described = json.loads(path.read_text())
     except ValueError as error:
         raise InputError(f"{path} is not valid JSON: {error}") from None
-    expected = {"format", "architecture", "layer", "method", "preprocessing", "input_shape", "channels_last"}
-    if not isinstance(described, dict) or described.get("format") != FORMAT or not expected <= described.keys():
+    if not isinstance(described, dict) or described.get("format") != FORMAT or not described.keys() >= EXPECTED:
         raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
     return described
 
 
-def _read_tensors(path: Path) -> dict[str, Tensor]:
+def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
     if not path.is_file():
         raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+    weights = path.read_bytes()
+    if hashlib.sha256(weights).hexdigest() != sha256:
+        raise InputError(f"{path} is damaged, or was not saved together with the {DESCRIPTION} beside it")
     try:
-        return load_file(path)
+        return deserialize(weights)
     except SafetensorError as error:
-        raise InputError(f"{path} is damaged or no safetensors file: {error}") from None
+        raise InputError(f"{path} is no safetensors file: {error}") from None
 
 
 def _fill(model: Branched, tensors: dict[str, Tensor], folder: Path) -> None:
@@ -175,11 +191,11 @@ def _fill(model: Branched, tensors: dict[str, Tensor], folder: Path) -> None:
     model.load_state_dict(tensors)
 
 
-def _replace(path: Path, write: Any) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it: a full disk leaves the old file whole."""
+def _replace(path: Path, content: bytes) -> None:
+    """Fill a temporary file beside `path`, then rename it: a full disk leaves the old file whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(temporary)
+        temporary.write_bytes(content)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

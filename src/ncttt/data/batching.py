@@ -57,6 +57,8 @@ def batches(
     >>> images.shape, images.dtype, labels.dtype
     (torch.Size([64, 3, 32, 32]), torch.float32, torch.int64)
     """
+    if not isinstance(data, ImageSet):
+        raise InputError(f"batches come from an ImageSet, such as load(...) gives; found a {type(data).__name__}")
     if batch_size < 1 or workers < 0 or not 0 <= rank < world:
         raise InputError(
             f"batches need batch_size >= 1, workers >= 0 and 0 <= rank < world; "

@@ -38,6 +38,9 @@ class ImageSet:
     name: str = "images"
 
     def __post_init__(self) -> None:
+        check_images(self.images, self.name)
+        if isinstance(self.classes, str) or not isinstance(self.classes, Sequence):
+            raise InputError(f"{self.name}: classes must be a sequence of names, found {self.classes!r}")
         labels = check_labels(self.labels, len(self.classes), self.name)
         if len(labels) != len(self.images):
             raise InputError(f"{self.name}: {len(self.images)} images but {len(labels)} labels")
@@ -47,11 +50,22 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __repr__(self) -> str:
+        size = "x".join(map(str, self.images.shape[1:3]))
+        return f"ImageSet({self.name!r}, {len(self)} images of {size}, {len(self.classes)} classes)"
+
     def subset(self, indices: Sequence[int] | np.ndarray) -> "ImageSet":
         """The images at `indices`, in that order; lazy images stay lazy."""
         indices = np.asarray(indices, dtype=np.int64)
         select = getattr(self.images, "select", self.images.__getitem__)
         return replace(self, images=select(indices), labels=self.labels[indices])
+
+
+def check_images(images: Images, name: str) -> None:
+    """Raise an `InputError` unless these are uint8 (N, H, W, 3)."""
+    shape, dtype = getattr(images, "shape", ()), getattr(images, "dtype", np.dtype(np.uint8))
+    if len(shape) != 4 or shape[3] != 3 or dtype != np.uint8:
+        raise InputError(f"{name}: images must be uint8 (N, H, W, 3), found {type(images).__name__} {dtype} {shape}")
 
 
 def check_labels(labels: Any, classes: int, name: str) -> np.ndarray:

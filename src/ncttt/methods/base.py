@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -25,13 +25,16 @@ class Objective(NamedTuple):
 class Method:
     """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
 
-    `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
-    `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training.
+    A subclass says by class variables what it is called, whether it has a branch, which settings the branch is built
+    from, and whether it learns at test time. `norm` is the BatchNorm policy of the classifier, or a pair: one for the
+    gradient passes, one for the prediction. `auxiliary_weight` is the weight of `training_loss` beside the
+    cross-entropy in joint training.
     """
 
     name: ClassVar[str]
     has_branch: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+    branch_settings: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 0
     lr: float = 0.0
@@ -40,8 +43,9 @@ class Method:
     auxiliary_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.steps < 0 or not 0 <= self.lr < float("inf") or not 0 <= self.auxiliary_weight < float("inf"):
-            raise InputError(f"steps, lr and auxiliary_weight must be finite and not negative; found {self!r}")
+        for field in ("steps", "lr", "auxiliary_weight"):
+            if not 0 <= getattr(self, field) < float("inf"):
+                raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"no optimizer {self.optimizer!r}{nearest(str(self.optimizer), OPTIMIZERS)}")
         for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:
@@ -60,7 +64,7 @@ class Method:
         """The auxiliary loss of joint training; features and logits come from the one joint pass."""
         return None
 
-    def calibrate(self, model: Branched, batches: Iterable[Tensor]) -> None:
+    def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
         """Store in the branch what the method must remember of held-out source images; nothing by default."""
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:

@@ -7,7 +7,7 @@ apart from where it reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -37,6 +37,7 @@ class NCTTT(Method):
     name: ClassVar[str] = "nc_ttt"
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
+    branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
 
     steps: int = 4
     lr: float = 1e-3
@@ -83,11 +84,7 @@ class NCTTT(Method):
             features,
             conditional=self.conditional,
             classes=logits.shape[1],
-            head=self.head,
-            channels=self.channels,
-            hidden=self.hidden,
-            scaling=self.scaling,
-            discriminator_norm=self.discriminator_norm,
+            **{name: getattr(self, name) for name in self.branch_settings if name != "conditional"},
         )
 
     def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
@@ -116,13 +113,17 @@ class NCTTT(Method):
         return _mean_probability(self._discriminate(model, features, logits))
 
     @torch.no_grad()
-    def calibrate(self, model: Branched, batches: Iterable[Tensor]) -> None:
-        """Remember the mean and the spread over images of the score that held-out source images have."""
+    def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
+        """Remember the mean and the spread over images of the score that held-out source images have.
+
+        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        """
         scores = []
         layers = model.batch_norms()
         policy = self.gradient_norm if layers else "source"
         with evaluating(model), statistics(layers, policy):
-            for images in batches:
+            for batch in batches:
+                images = batch if isinstance(batch, Tensor) else batch[0]
                 model.check_images(images)
                 logits, features = model.forward_with_features(images.to(model.mean))
                 scores.append(self.score(model, features, logits))

@@ -110,8 +110,10 @@ def _optimizers(model: Branched, lr: float, branch_lr: float, weight_decay: floa
 
 
 def _check_classes(model: Branched, data: ImageSet) -> None:
-    if model.input_shape is None:
-        raise InputError("train takes a model made by ncttt.attach")
+    if not isinstance(model, Branched) or model.input_shape is None:
+        raise InputError(f"train takes a model made by ncttt.attach; found a {type(model).__name__}")
+    if not isinstance(data, ImageSet):
+        raise InputError(f"train takes an ImageSet(images, labels, classes); found a {type(data).__name__}")
     with torch.no_grad():
         classes = model.eval()(torch.zeros(1, *model.input_shape).to(model.mean)).shape[1]
     if classes != len(data.classes):
