@@ -1,6 +1,7 @@
 """The command line, as a user meets it: in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -10,7 +11,10 @@ import ncttt
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "ncttt", *arguments], capture_output=True, text=True, timeout=300)
+    # One thread, because two that wait for each other are very slow when something else runs beside the tests.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "ncttt", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
 
 
 def test_version():

@@ -100,3 +100,21 @@ def test_seed_and_epoch_are_integers_from_0(data, wrong):
     ((what, number),) = wrong.items()
     with pytest.raises(InputError, match=f"batches need a {what} that is an integer from 0; found {number}"):
         batches(data, 8, shuffle=True, **wrong)
+
+
+@pytest.mark.parametrize(
+    "images",
+    [np.zeros((2, 8, 8, 3)), np.zeros((2, 3, 8, 8), np.uint8), np.zeros((2, 8, 8), np.uint8), [1, 2]],
+)
+def test_images_that_are_no_bytes_in_rows_are_refused(images):
+    with pytest.raises(InputError, match=r"images must be uint8 \(N, H, W, 3\)"):
+        ImageSet(images, np.array([0, 1]), ("a", "b"))
+
+
+def test_sets_print_what_they_are_and_batches_need_one():
+    data = ImageSet(np.zeros((2, 8, 9, 3), np.uint8), np.array([0, 1]), ("a", "b"), name="toy")
+    assert repr(data) == "ImageSet('toy', 2 images of 8x9, 2 classes)"
+    with pytest.raises(InputError, match="found a str"):
+        batches("digits", 4)
+    with pytest.raises(InputError, match="sequence of names"):
+        ImageSet(np.zeros((2, 8, 9, 3), np.uint8), np.array([0, 1]), 2)

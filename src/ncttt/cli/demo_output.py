@@ -21,6 +21,8 @@ HEADERS = (
 
 def train_with_progress(epochs: int, seed: int, notes: Console) -> Branched:
     """Train with a bar on a terminal, with a line every five epochs elsewhere."""
+    if not notes.is_terminal:
+        notes.print(f"training on digits, {epochs} epochs")
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeRemainingColumn())
     with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task("training", total=epochs, state="")
