@@ -11,10 +11,10 @@ from ncttt.data.ahead import read_ahead
 from ncttt.data.corruptions import metadata
 from ncttt.data.corruptions.constants import table_for
 from ncttt.data.corruptions.textures import textures_for
+from ncttt.data.corruptions.workers import check_workers
 from ncttt.data.imageset import Images, ImageSet
 from ncttt.data.lazy import check_request
 from ncttt.data.writing import name_the_file
-from ncttt.errors import InputError
 
 # One name for every run: what a killed one left is replaced by the next. No .npy, so never taken for a corruption.
 NAME = ".decoded-images"
@@ -65,8 +65,7 @@ def check_before_decoding(
     shape = data.images.shape
     for corruption in corruptions:
         check_request(shape, corruption, severities[0], seed)
-    if workers is not None and workers < 1:
-        raise InputError(f"{workers} workers; expected at least 1")
+    check_workers(workers)
     table = table_for(shape[1], shape[2], constants)
     if frost is not None:
         textures_for(shape[1], shape[2], table, seed, frost)

@@ -70,7 +70,7 @@ def train(
                 report(history[-1])
     model.eval()
     if held_out is not None:
-        model.method.calibrate(model, (images for images, _ in batches(held_out, batch_size, device=device)))
+        model.method.calibrate(model, batches(held_out, batch_size, device=device))
     return history
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ncttt.data.corruptions import metadata, textures
-from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt, is_whole
+from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt
 from ncttt.data.corruptions.constants import CORRUPTIONS, table_for
 from ncttt.data.corruptions.progress import Progress, reporting
 from ncttt.data.corruptions.stack import Stack, npy_bytes, write_atomically
-from ncttt.data.corruptions.workers import run_all, worker_count
+from ncttt.data.corruptions.workers import check_workers, run_all, worker_count
 from ncttt.errors import InputError
 
 Array = np.ndarray
@@ -77,8 +77,7 @@ def generate(
 def _check_request(
     images: Array, labels: Array, corruptions: list[str], severities: list[int], seed: int, workers: int | None
 ) -> None:
-    if workers is not None and (not is_whole(workers) or workers < 1):
-        raise InputError(f"{workers!r} workers; expected at least 1, or None for one a core")
+    check_workers(workers)
     if not corruptions or not severities:
         raise InputError(
             f"asked for corruptions {corruptions} at severities {severities}; expected at least one of each"

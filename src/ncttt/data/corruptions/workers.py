@@ -11,11 +11,18 @@ from multiprocessing import connection, get_context, parent_process
 from threading import Thread
 from typing import TypeVar
 
+from ncttt.data.corruptions.apply import is_whole
 from ncttt.errors import InputError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _WORTH_A_PROCESS = 30  # pieces: as long as it takes to start a process and import what it needs
+
+
+def check_workers(workers: int | None) -> None:
+    """Raise an `InputError` unless this is a number of processes, or None for one a core."""
+    if workers is not None and (not is_whole(workers) or workers < 1):
+        raise InputError(f"{workers!r} workers; expected at least 1, or None for one a core")
 
 
 def worker_count(asked: int | None, pieces: int) -> int:
