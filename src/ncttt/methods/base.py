@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -66,6 +66,17 @@ class Method:
 
     def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
         """Store in the branch what the method must remember of held-out source images; nothing by default."""
+
+    def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
+        """Figures of one batch of held-out source images that tell whether the branch has learned; none by default.
+
+        Each is a scalar; `auxiliary`, the training loss itself, is measured by the training and need not be repeated.
+        """
+        return {}
+
+    def ailments(self, health: Mapping[str, float]) -> list[str]:
+        """What is wrong with a branch of this health, a sentence each, because then adaptation cannot help."""
+        return []
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         """The classifier's parameters that adaptation moves, by name; none by default."""
