@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from origin import origin
+from ncttt.origin import origin
 from torch import nn
 from torch.nn import functional as F
 

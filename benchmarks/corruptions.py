@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from origin import origin
+from ncttt.origin import origin
 from scipy import ndimage
 
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, generate

@@ -11,7 +11,7 @@ import csv
 from pathlib import Path
 
 import torch
-from origin import origin
+from ncttt.origin import origin
 from rich.progress import track
 from safetensors.torch import load_file
 

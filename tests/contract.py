@@ -27,7 +27,7 @@ class RandomToy(ncttt.Method):
     steps: int = 2
     lr: float = 1e-3
 
-    def build_branch(self, classifier: nn.Module, features: Any, logits: Tensor) -> nn.Module:
+    def build_branch(self, model: ncttt.Branched, features: Any, logits: Tensor) -> nn.Module:
         branch = nn.Module()
         branch.register_buffer("seen", torch.zeros(1))
         return branch
@@ -53,6 +53,7 @@ class Case:
     def __init__(self, architecture: str, method: ncttt.Method, **adapter: Any):
         self.method = method
         self.model = attached(architecture, method)
+        method.calibrate(self.model, [images(8, seed=9)])
         self.settings = {"steps": 3, "lr": 1e-3, **adapter} if method.learns else adapter
 
     def adapter(self, **settings: Any) -> ncttt.Adapter:

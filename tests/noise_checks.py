@@ -97,7 +97,7 @@ def check_adaptation_loss_is_equation_nine() -> None:
     for head in ("pixel", "flat"):
         method = ncttt.NCTTT(head=head, conditional=True)
         model = attached("resnet", method)
-        loss, score = method.adaptation_loss(model, images(5))
+        loss, score, _ = method.adaptation_loss(model, images(5))
         logits, features = model.forward_with_features(images(5))
         part = model.branch.heads[0]
         rows = part.project(features)

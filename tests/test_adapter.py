@@ -410,8 +410,8 @@ def test_predict_at_keeps_the_rows_before_the_guard_fires():
 def test_a_loss_that_is_not_finite_is_guarded_even_if_the_logits_are():
     class Silent(ncttt.NCTTT):
         def adaptation_loss(self, model, images):
-            loss, score = super().adaptation_loss(model, images)
-            return ncttt.methods.Objective(loss + float("inf"), score)
+            objective = super().adaptation_loss(model, images)
+            return objective._replace(loss=objective.loss + float("inf"))
 
     model = attached("resnet", Silent())
     adapter = ncttt.Adapter(model, lr=0.0)

@@ -3,15 +3,19 @@
 import pytest
 import torch
 
+import branch_checks
 import contract
 import ncttt
 import ncttt.adapter
 import noise_checks
+import prediction_checks
 from architectures import images
 from contract import Case
-from ncttt.methods import nc_ttt
+from ncttt.methods import affinity, clust3, nc_ttt, tent, ttt
+from ncttt.methods.flow import Coupling
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.noise_branch import NoiseHead
+from ncttt.methods.ttt_plus import TTTPlus
 from ncttt.noise import Gaussian, soft_label
 from ncttt.taps import Tap
 
@@ -85,8 +89,47 @@ def head_statistics_of_the_test_batch(monkeypatch):
     monkeypatch.setattr(ncttt.adapter, "_own_copy", faulty)
 
 
-def on_resnet(check):
-    return lambda: check(Case("resnet", NCTTT(discriminator_norm=True)))
+def softmax_over_the_batch(monkeypatch):
+    """TENT's entropy of what a class gives to the images, not of what an image gives to the classes."""
+    entropy = tent.mean_entropy
+    monkeypatch.setattr(tent, "mean_entropy", lambda logits: entropy(logits.T))
+
+
+def self_kept_among_the_neighbours(monkeypatch):
+    monkeypatch.setattr(affinity, "_without_self", lambda squared: squared)
+
+
+def reshape_instead_of_transpose(monkeypatch):
+    """Clusters that mix channels and positions."""
+    monkeypatch.setattr(clust3, "as_positions", lambda maps: maps.reshape(len(maps), -1, maps.shape[1]))
+
+
+def log_determinant_of_the_wrong_sign(monkeypatch):
+    forward = Coupling.forward
+    monkeypatch.setattr(Coupling, "forward", lambda self, rows: (forward(self, rows)[0], -forward(self, rows)[1]))
+
+
+def shifted_rotation_labels(monkeypatch):
+    rotate_all = ttt.rotate_all
+    monkeypatch.setattr(ttt, "rotate_all", lambda images: (rotate_all(images)[0], rotate_all(images)[1].roll(1)))
+
+
+def queue_not_declared_movable(monkeypatch):
+    monkeypatch.setattr(TTTPlus, "buffers", lambda self, model: {})
+
+
+def queue_kept_in_the_method(monkeypatch):
+    def faulty(self, model, images):
+        rows = model.branch.rows(model.features(images))
+        joined = torch.cat([rows, *vars(self).get("past", [])])
+        object.__setattr__(self, "past", [joined.detach()])
+        return joined
+
+    monkeypatch.setattr(TTTPlus, "_test_rows", faulty)
+
+
+def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
+    return lambda: check(Case("resnet", make()))
 
 
 FAULTS = {
@@ -98,6 +141,13 @@ FAULTS = {
     hook_left_behind: on_resnet(contract.check_no_hooks_left),
     users_statistics_moved: on_resnet(contract.check_user_model_untouched),
     head_statistics_of_the_test_batch: noise_checks.check_head_uses_source_statistics,
+    softmax_over_the_batch: prediction_checks.check_tent_gradient_by_finite_differences,
+    self_kept_among_the_neighbours: prediction_checks.check_knn_graph_is_that_of_scikit_learn,
+    reshape_instead_of_transpose: branch_checks.check_clusters_belong_to_positions,
+    log_determinant_of_the_wrong_sign: branch_checks.check_log_determinant_by_jacobian,
+    shifted_rotation_labels: branch_checks.check_rotation_labels,
+    queue_not_declared_movable: on_resnet(contract.check_episodic_order_is_irrelevant, TTTPlus),
+    queue_kept_in_the_method: on_resnet(contract.check_reset_is_exact, TTTPlus),
 }
 
 

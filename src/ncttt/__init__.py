@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ncttt.branched import Branched, attach
     from ncttt.checkpoint import load, save
     from ncttt.errors import InputError
-    from ncttt.methods import METHODS, NCTTT, PTBN, Method, Objective, Source
+    from ncttt.methods import METHODS, NCTTT, PTBN, TTT, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
     from ncttt.training import train
 
 __version__ = "0.1.0"
@@ -22,12 +22,18 @@ __all__ = [
     "METHODS",
     "NCTTT",
     "PTBN",
+    "TTT",
     "Adapter",
     "Branched",
+    "ClusT3",
     "InputError",
+    "Lame",
     "Method",
     "Objective",
     "Source",
+    "TTTFlow",
+    "TTTPlus",
+    "Tent",
     "Trace",
     "attach",
     "data",
@@ -43,13 +49,19 @@ __all__ = [
 _HOMES = {
     "Adapter": "adapter",
     "Branched": "branched",
+    "ClusT3": "methods",
     "InputError": "errors",
+    "Lame": "methods",
     "METHODS": "methods",
     "Method": "methods",
     "NCTTT": "methods",
     "Objective": "methods",
     "PTBN": "methods",
     "Source": "methods",
+    "TTT": "methods",
+    "TTTFlow": "methods",
+    "TTTPlus": "methods",
+    "Tent": "methods",
     "Trace": "adaptation",
     "attach": "branched",
     "load": "checkpoint",

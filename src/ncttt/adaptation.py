@@ -63,6 +63,7 @@ class Adaptation:
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
         self._prediction: tuple[Tensor, Tensor | None] | None = None
+        self._lags = False
         self._stopped = "" if machinery.optimizer else "nothing to learn"
 
     def advance(self, count: int) -> None:
@@ -74,7 +75,7 @@ class Adaptation:
             self._step()
 
     def logits(self) -> Tensor:
-        """Logits `(B, classes)` of the model as it stands, computed once between two steps."""
+        """Logits `(B, classes)` of the model as it stands, or those that the last step's objective came with."""
         if self._prediction is None:
             self._prediction = self._do.predict(self._images)
         return self._prediction[0]
@@ -103,15 +104,21 @@ class Adaptation:
         for number, (count, row) in enumerate(zip(counts, rows, strict=True)):
             if not bool(row.isfinite().all()) or not all(abs(loss) < torch.inf for loss in losses[:count]):
                 return number
-        return len(rows)
+        # Logits from before the last step cannot show that it broke the model.
+        return len(rows) - 1 if self._lags and not self._moved_are_finite() else len(rows)
 
     def start_again(self) -> None:
         """Forget the prediction, because the model was put back to the state before the batch."""
-        self._prediction = None
+        self._prediction, self._lags = None, False
 
     def _loss_values(self) -> list[float]:
         """The losses as numbers; asked for once the steps are done, so that a GPU need not wait for each."""
         return torch.stack(self._losses).tolist() if self._losses else []
+
+    def _moved_are_finite(self) -> bool:
+        assert self._do.optimizer is not None
+        moved = [parameter for group in self._do.optimizer.param_groups for parameter in group["params"]]
+        return all(bool(parameter.isfinite().all()) for parameter in moved)
 
     def _objective(self) -> Objective:
         objective = self._do.method.adaptation_loss(self._do.model, self._images)
@@ -135,9 +142,10 @@ class Adaptation:
         optimizer = self._do.optimizer
         assert optimizer is not None
         with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
-            loss, score = self._objective()
-            if self._first_score is None and score is not None:
-                self._first_score = score.detach()
+            loss, score, logits = self._objective()
+            score = None if score is None else score.detach()
+            if self._first_score is None:
+                self._first_score = score
             if self._losses:
                 self._stop_at_source(score)
             if self._stopped:
@@ -146,4 +154,5 @@ class Adaptation:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         self._losses.append(loss.detach())
-        self._prediction = None
+        self._lags = logits is not None
+        self._prediction = None if logits is None else (logits.detach(), score)

@@ -183,7 +183,7 @@ def attach(
     with evaluating(classifier), torch.no_grad():
         logits, features = model.forward_with_features(example[:2].to(model.mean))
     model.input_shape = tuple(example.shape[1:])
-    branch = method.build_branch(classifier, features, logits)
+    branch = method.build_branch(model, features, logits)
     model.branch = None if branch is None else branch.to(logits)
     method.parameters(model)  # what cannot move is better said now than after the training
     return model

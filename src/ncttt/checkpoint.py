@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from ncttt import models
 from ncttt.branched import Branched, attach
 from ncttt.errors import InputError, nearest
+from ncttt.files import replace_files
 from ncttt.methods import METHODS, Method
 from ncttt.noise import NOISES, Noise
 from ncttt.randomness import seeded
@@ -35,7 +35,7 @@ EXPECTED = {
 
 
 def save(model: Branched, folder: str | Path) -> None:
-    """Write a model to a folder; each file appears whole or not at all.
+    """Write a model to a folder; both files change, or neither does.
 
     The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
     """
@@ -45,8 +45,8 @@ def save(model: Branched, folder: str | Path) -> None:
     described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / WEIGHTS, weights)
-    _replace(folder / DESCRIPTION, (json.dumps(described, indent=2) + "\n").encode())
+    text = json.dumps(described, indent=2) + "\n"
+    replace_files({folder / WEIGHTS: weights, folder / DESCRIPTION: text.encode()})
 
 
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
@@ -189,14 +189,3 @@ def _fill(model: Branched, tensors: dict[str, Tensor], folder: Path) -> None:
             f"{own.get(name, 'missing')} in the network"
         )
     model.load_state_dict(tensors)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Fill a temporary file beside `path`, then rename it: a full disk leaves the old file whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

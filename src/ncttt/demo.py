@@ -1,6 +1,6 @@
 """The demonstration: train a small network on the embedded digits, shift the test images, adapt, count."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from ncttt.data.corruptions import corrupt
 from ncttt.methods import NCTTT, PTBN, Source
 from ncttt.models import small
 from ncttt.randomness import seeded
-from ncttt.training import Epoch, train
+from ncttt.training import Observer, train
 
 # Digits are drawn thick and without texture: only the benchmark's strong constants shift them visibly.
 SHIFTS = {"noise": ("gaussian_noise", 5), "blur": ("defocus_blur", 3), "contrast": ("contrast", 3)}
@@ -31,13 +31,13 @@ class Row:
     steps: float
 
 
-def train_demo(epochs: int = 15, seed: int = 0, report: Callable[[Epoch], None] | None = None) -> Branched:
+def train_demo(epochs: int = 15, seed: int = 0, observers: Sequence[Observer] | None = None) -> Branched:
     """A small network and its branch, trained jointly on digits; the held-out part calibrates the stop rule."""
     fit, held_out = load("digits", "fit"), load("digits", "val")
     with seeded(seed):
         example = next(iter(batches(fit, 2)))[0]
         model = attach(small(num_classes=10), layer="layer3", method=NCTTT(moves="layer1"), example=example)
-    train(model, fit, epochs=epochs, batch_size=64, auxiliary_weight=1.0, held_out=held_out, seed=seed, report=report)
+    train(model, fit, epochs=epochs, batch_size=64, auxiliary_weight=1.0, held_out=held_out, seed=seed, observers=observers)
     return model
 
 

@@ -26,10 +26,11 @@ class Parser(ArgumentParser):
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import data, demo, info
+    from ncttt.cli import data, demo, info, train
 
     return {
         "demo": demo.demo,
+        "train": train.train,
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify, corrupt and show data sets.",

@@ -6,7 +6,8 @@ from rich.table import Table
 
 from ncttt.branched import Branched
 from ncttt.demo import BATCH, Row, train_demo
-from ncttt.training import Epoch
+from ncttt.training import Epoch, Observer
+from ncttt.training.watching import summary
 
 HEADERS = (
     "source",
@@ -27,13 +28,14 @@ def train_with_progress(epochs: int, seed: int, notes: Console) -> Branched:
     with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task("training", total=epochs, state="")
 
-        def report(epoch: Epoch) -> None:
-            state = f"accuracy {epoch.accuracy:.1%}, auxiliary {epoch.auxiliary:.3f}"
-            progress.update(task, advance=1, state=state)
-            if not notes.is_terminal and epoch.number % 5 == 0:
-                notes.print(f"epoch {epoch.number} of {epochs}: {state}")
+        class Watch(Observer):
+            def epoch(self, epoch: Epoch) -> None:
+                state = summary(epoch)
+                progress.update(task, advance=1, state=state)
+                if not notes.is_terminal and epoch.number % 5 == 0:
+                    notes.print(f"epoch {epoch.number} of {epochs}: {state}")
 
-        return train_demo(epochs, seed, report)
+        return train_demo(epochs, seed, [Watch()])
 
 
 def show(rows: list[Row], seed: int) -> None:

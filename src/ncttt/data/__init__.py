@@ -1,6 +1,6 @@
 """Data sets as uint8 images, labels and class names: `load` one by name, draw `batches` from it."""
 
-from ncttt.data.augment import pad_crop_flip, resize_crop_flip
+from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
 from ncttt.data.batching import Batches, batches
 from ncttt.data.fetching import get
 from ncttt.data.folders import folder
@@ -21,5 +21,6 @@ __all__ = [
     "get",
     "load",
     "pad_crop_flip",
+    "pad_crop_flip_cutout",
     "resize_crop_flip",
 ]

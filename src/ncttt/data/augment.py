@@ -1,4 +1,4 @@
-"""Augmentation for training, a batch at a time and on the batch's device: random crops and flips."""
+"""Augmentation for training, a batch at a time and on the batch's device: random crops, flips and cuts."""
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,21 @@ def pad_crop_flip(images: Tensor, padding: int = 4, generator: Generator | None 
     """
     height, width = _sides(images)
     return random_crop_flip(F.pad(images, [padding] * 4), height, width, generator)
+
+
+def pad_crop_flip_cutout(images: Tensor, side: int = 8, generator: Generator | None = None) -> Tensor:
+    """`pad_crop_flip`, then a square of `side` pixels, whose middle is anywhere, greyed in every image.
+
+    >>> pad_crop_flip_cutout(torch.rand(8, 3, 32, 32)).shape
+    torch.Size([8, 3, 32, 32])
+    """
+    images = pad_crop_flip(images, generator=generator)
+    inside = []
+    for length in _sides(images):
+        middles = _integers(length, len(images), images, generator)
+        inside.append(torch.arange(length, device=images.device) - middles[:, None] + side // 2)
+    rows, columns = ((offset >= 0) & (offset < side) for offset in inside)
+    return images.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0.5)
 
 
 def resize_crop_flip(images: Tensor, size: int = 224, resize: int = 256, generator: Generator | None = None) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
@@ -15,10 +15,14 @@ from ncttt.optimizers import OPTIMIZERS
 
 
 class Objective(NamedTuple):
-    """What an adaptation step lowers, and, where the method has one, the per-image score `(B,)` of the same pass."""
+    """What an adaptation step lowers, and, where the method has one, the per-image score `(B,)` of the same pass.
+
+    With `logits`, those of the same pass, the method predicts what it saw before the step, without another forward.
+    """
 
     loss: Tensor
     score: Tensor | None = None
+    logits: Tensor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +30,15 @@ class Method:
     """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
 
     A subclass says by class variables what it is called, whether it has a branch, which settings the branch is built
-    from, and whether it learns at test time. `norm` is the BatchNorm policy of the classifier, or a pair: one for the
-    gradient passes, one for the prediction. `auxiliary_weight` is the weight of `training_loss` beside the
-    cross-entropy in joint training.
+    from, whether it learns at test time, and whether its branch is trained with the classifier (`joint`) or after it
+    (`branch`). `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the
+    prediction. `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training.
     """
 
     name: ClassVar[str]
     has_branch: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+    trains: ClassVar[Literal["joint", "branch"]] = "joint"
     branch_settings: ClassVar[tuple[str, ...]] = ()
 
     steps: int = 0
@@ -56,7 +61,7 @@ class Method:
         """The statistics policy of the gradient passes."""
         return self.norm if isinstance(self.norm, str) else self.norm[0]
 
-    def build_branch(self, classifier: nn.Module, features: Features, logits: Tensor) -> nn.Module | None:
+    def build_branch(self, model: Branched, features: Features, logits: Tensor) -> nn.Module | None:
         """The auxiliary branch for features and logits like those of the example batch; none by default."""
         return None
 

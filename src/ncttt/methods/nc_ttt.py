@@ -7,7 +7,8 @@ apart from where it reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +22,7 @@ from ncttt.methods.noise_branch import NoiseBranch
 from ncttt.modes import evaluating
 from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
 from ncttt.norm import Policy, statistics
+from ncttt.parallel import draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ class NCTTT(Method):
         paper = {"head": "pixel", "channels": 16, "sigma_in": 0.025, "sigma_out": 0.05, "lr": 1e-4}
         return cls(**(_PAPER | paper | overrides))
 
-    def build_branch(self, classifier: nn.Module, features: Features, logits: Tensor) -> NoiseBranch:
+    def build_branch(self, model: Branched, features: Features, logits: Tensor) -> NoiseBranch:
         return NoiseBranch(
             features,
             conditional=self.conditional,
@@ -89,15 +91,38 @@ class NCTTT(Method):
 
     def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
         """Eq. 8: every position has noise of its own, and both kinds of view share one pass of the discriminator."""
-        branch, kind = _branch(model), family(self.noise)
-        condition = branch.condition(logits)
-        losses = []
-        for head, projected in branch.each(features):
-            quiet = projected.detach().expand(self.views, *projected.shape)
-            noise = torch.cat([kind.sample(quiet, self.sigma_in), kind.sample(quiet, self.sigma_out)])
-            labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
-            losses.append(contrastive_loss(head.discriminate(projected + noise, condition), labels))
+        losses = [contrastive_loss(views, labels) for views, labels, _ in self._noisy_views(model, features, logits)]
         return torch.stack(losses).mean()
+
+    @torch.no_grad()
+    def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
+        """In/out accuracy, the loss a perfect judge of the noise would have, mean soft label, spread of projections."""
+        heads = []
+        for views, labels, projected in self._noisy_views(model, features, logits):
+            inner, outer = views.chunk(2)
+            heads.append(
+                {
+                    "in_out_accuracy": 0.5 * ((inner > 0).float().mean() + (outer <= 0).float().mean()),
+                    "bayes_floor": torch.special.entr(labels).add(torch.special.entr(1 - labels)).mean(),
+                    "soft_label": labels.mean(),
+                    "spread": projected.flatten(0, 1).std(0).mean(),
+                }
+            )
+        return {name: torch.stack([head[name] for head in heads]).mean() for name in heads[0]}
+
+    def ailments(self, health: Mapping[str, float]) -> list[str]:
+        found = []
+        if health["auxiliary"] > 0.99 * math.log(2):
+            found.append(
+                f"the branch has learned nothing: its held-out loss is {health['auxiliary']:.3f}, and {math.log(2):.3f} "
+                f"is that of a guess (floor {health['bayes_floor']:.3f}); larger sigmas, a scaling or longer training help"
+            )
+        if health["spread"] < 0.1 * self.sigma_out:
+            found.append(
+                f"the branch has collapsed: projections spread by {health['spread']:.2g}, far below the noise of "
+                f"{self.sigma_out:g}; a scaling (standardize, whiten) prevents it"
+            )
+        return found
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
         """Eq. 9 on the noise-free projection; only a class-conditional branch runs what follows the tap."""
@@ -147,6 +172,21 @@ class NCTTT(Method):
         if not moved.keys() <= encoder.keys():
             raise InputError(f"moves={self.moves!r} lies after the tapped {model.layer!r}, which cannot move it")
         return moved
+
+    def _noisy_views(self, model: Branched, features: Features, logits: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """For each head: logits and soft labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""
+        branch, kind = _branch(model), family(self.noise)
+        condition = branch.condition(logits)
+
+        def sample(like: Tensor, generator: torch.Generator | None) -> Tensor:
+            return torch.cat([kind.sample(like, sigma, generator) for sigma in (self.sigma_in, self.sigma_out)])
+
+        found = []
+        for head, projected in branch.each(features):
+            noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
+            labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
+            found.append((head.discriminate(projected + noise, condition), labels, projected))
+        return found
 
     def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:
         """Logits `(B, P)` of the noise-free features, for each head."""

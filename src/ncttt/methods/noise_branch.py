@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ncttt.branched import Features
 from ncttt.errors import InputError
+from ncttt.parallel import mean_over_processes, processes
 
 
 class Whiten(nn.Module):
@@ -41,9 +42,10 @@ class Whiten(nn.Module):
         return ((exact - mean) @ inverse.T).to(rows.dtype)
 
     def _batch_moments(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        mean = rows.mean(0)
+        mean = mean_over_processes(rows.mean(0))
         centred = rows - mean
-        covariance = centred.T @ centred / max(1, len(rows) - 1)
+        count = len(rows) * processes()
+        covariance = mean_over_processes(centred.T @ centred) * processes() / max(1, count - 1)
         with torch.no_grad():
             self.mean.lerp_(mean.to(self.mean.dtype), self.momentum)
             self.covariance.lerp_(covariance.to(self.mean.dtype), self.momentum)

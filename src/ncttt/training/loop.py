@@ -1,117 +1,167 @@
-"""The training loop: cross-entropy plus the method's auxiliary loss."""
+"""The training loop: cross-entropy plus the method's auxiliary loss, resumable, in one process or many."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from warnings import warn
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from ncttt.branched import Branched
 from ncttt.data import ImageSet, batches
 from ncttt.errors import InputError
 from ncttt.randomness import seeded
-
-Augmentation = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """Means over one epoch of training."""
-
-    number: int
-    cross_entropy: float
-    auxiliary: float
-    accuracy: float
+from ncttt.training.figures import Epoch
+from ncttt.training.health import held_out_figures
+from ncttt.training.joint import training_mode
+from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
+from ncttt.training.recipe import Recipe
+from ncttt.training.run import CALIBRATION_BATCH, Progress, Run
+from ncttt.training.signals import Request, listening
+from ncttt.training.stepping import Stepper
+from ncttt.training.watching import Observer, watcher
 
 
 def train(
     model: Branched,
     data: ImageSet,
+    recipe: Recipe | None = None,
     *,
-    epochs: int = 10,
-    batch_size: int = 128,
-    lr: float = 0.1,
-    branch_lr: float = 2e-3,
-    weight_decay: float = 5e-4,
-    auxiliary_weight: float | None = None,
     held_out: ImageSet | None = None,
-    augment: Augmentation | None = None,
-    seed: int = 0,
-    report: Callable[[Epoch], None] | None = None,
+    run: str | Path | None = None,
+    resume: bool = False,
+    observers: Sequence[Observer] | None = None,
+    **settings: Any,
 ) -> list[Epoch]:
     """Train classifier and branch jointly, in place, and calibrate the method on `held_out` source images.
 
-    The classifier learns by SGD with a one-cycle schedule, the branch by AdamW. `auxiliary_weight` defaults to the
-    method's own. `report` is called after every epoch.
+    Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
+    images, a part of the training set, are evaluated after every epoch. In a `run` folder everything is kept that is
+    needed to `resume` after a kill, with the best and the last model. `observers` replace the progress display.
     """
-    _check_classes(model, data)
-    steps = epochs * (len(data) // batch_size)
-    if steps < 1:
-        raise InputError(f"nothing to train: {epochs} epochs of {len(data)} images in batches of {batch_size}")
-    weight = model.method.auxiliary_weight if auxiliary_weight is None else auxiliary_weight
-    optimizers = _optimizers(model, lr, branch_lr, weight_decay)
-    schedules = [torch.optim.lr_scheduler.LambdaLR(o, lambda step: one_cycle((step + 0.5) / steps)) for o in optimizers]
-    history, device = [], model.mean.device
-    with seeded(seed, device):
-        for number in range(epochs):
-            model.train()
-            sums, count = torch.zeros(3, device=device), 0
-            order = {"shuffle": True, "seed": seed, "epoch": number, "drop_last": True}
-            for images, labels in batches(data, batch_size, **order, device=device):
-                images = images if augment is None else augment(images)
-                sums += _step(model, images, labels, weight, optimizers)
-                count += 1
-                for schedule in schedules:
-                    schedule.step()
-            history.append(Epoch(number + 1, *(sums / count).tolist()))
-            if report is not None:
-                report(history[-1])
-    model.eval()
-    if held_out is not None:
-        model.method.calibrate(model, batches(held_out, batch_size, device=device))
-    return history
+    recipe = (recipe or Recipe()).but(**settings)
+    for images in (data, held_out):
+        _check_classes(model, images)
+    folder = None if run is None else Run(run, writes=place().first)
+    if resume and folder is None:
+        raise InputError("resuming needs the folder that the training was begun in: run=...")
+    observers = [watcher()] if observers is None else observers
+    training = _Training(model, data, recipe, held_out, folder, observers if place().first else ())
+    training.run(resume)
+    return training.progress.history
 
 
-def one_cycle(progress: float) -> float:
-    """The learning rate as a share of its peak: up in a line for a fifth of the training, down along a cosine.
+class _Training:
+    """One training: what it works on, and how far it has come."""
 
-    >>> [round(one_cycle(t), 2) for t in (0, 0.1, 0.2, 0.6, 1)]
-    [0.0, 0.5, 1.0, 0.5, 0.0]
-    """
-    return progress / 0.2 if progress < 0.2 else 0.5 + 0.5 * math.cos(math.pi * (progress - 0.2) / 0.8)
+    def __init__(
+        self,
+        model: Branched,
+        data: ImageSet,
+        recipe: Recipe,
+        held_out: ImageSet | None,
+        folder: Run | None,
+        observers: Sequence[Observer],
+    ):
+        self.model, self.data, self.recipe, self.held_out = model, data, recipe, held_out
+        self.folder, self.observers, self.device = folder, observers, model.mean.device
+        self.steps_per_epoch = len(data) // recipe.batch_size
+        if not self.steps_per_epoch:
+            raise InputError(f"nothing to train: {len(data)} images give no batch of {recipe.batch_size}")
+        self.stepper = Stepper(model, recipe, self.steps_per_epoch)
+        self.progress = Progress([])
+
+    def run(self, resume: bool) -> None:
+        """Train what is left, then calibrate and write the model."""
+        if self.folder is not None:
+            self.progress = self.folder.begin(self.model, self.recipe, self.data, resume) or self.progress
+        with ExitStack() as stack:
+            request = stack.enter_context(listening()) if self.folder else Request()
+            stack.enter_context(seeded(self.recipe.seed, self.device))
+            stack.enter_context(training_mode(self.model, self.stepper.only_branch))
+            if self.recipe.synchronise:
+                stack.enter_context(synchronised_batch_norms(self.model))
+            self.stepper.prepare()
+            if self.folder is not None and self.progress.begun:
+                self.folder.restore(self.model, self.stepper.optimizers)
+            self._tell_begin(stack)
+            while len(self.progress.history) < self.recipe.epochs:
+                self._epoch(len(self.progress.history), request)
+        self._finish()
+
+    def _tell_begin(self, stack: ExitStack) -> None:
+        done = len(self.progress.history) * self.steps_per_epoch + self.progress.step
+        for observer in self.observers:
+            observer.begin(self.recipe.epochs * self.steps_per_epoch, self.recipe.epochs, done)
+            stack.callback(observer.end)
+
+    def _epoch(self, number: int, request: Request) -> None:
+        progress, first = self.progress, number * self.steps_per_epoch
+        sums, began, before = torch.tensor(progress.sums, device=self.device), monotonic(), progress.step
+        for images, labels in self._batches(number):
+            figures = self.stepper.step(first + progress.step, images, labels)
+            sums += figures
+            progress.step += 1
+            for observer in self.observers:
+                observer.step(first + progress.step, figures, self.recipe.batch_size)
+            if self.folder is not None and any_process(request.signal is not None, self.device):
+                progress.sums = tuple(sums.tolist())
+                self._keep()
+                request.obey()
+        speed = (progress.step - before) * self.recipe.batch_size / (monotonic() - began)
+        means = mean_of_all(sums / self.steps_per_epoch).tolist()
+        rate = self.stepper.rate(first + progress.step - 1)
+        self._end_epoch(Epoch(number + 1, *means, lr=rate, images_per_second=speed))
+
+    def _batches(self, epoch: int) -> Any:
+        here = place()
+        left = batches(
+            self.data,
+            share_of_batch(self.recipe.batch_size),
+            shuffle=True,
+            seed=self.recipe.seed,
+            epoch=epoch,
+            workers=self.recipe.workers,
+            device=self.device,
+            drop_last=True,
+            rank=here.rank,
+            world=here.world,
+        )
+        return replace(left, order=left.order[self.progress.step :])
+
+    def _end_epoch(self, epoch: Epoch) -> None:
+        if self.held_out is not None and place().first:
+            epoch = replace(epoch, held_out=held_out_figures(self.model, self.held_out, self.recipe.seed))
+            if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
+                for ailment in self.model.method.ailments(epoch.held_out):
+                    warn(f"after epoch {epoch.number}, {ailment}", stacklevel=5)
+        self.progress = Progress([*self.progress.history, epoch])
+        self._keep()
+        for observer in self.observers:
+            observer.epoch(epoch)
+
+    def _keep(self) -> None:
+        self.stepper.check_weights()
+        if self.folder is not None:
+            self.folder.keep(self.model, self.stepper.optimizers, self.progress)
+
+    def _finish(self) -> None:
+        if self.held_out is not None:
+            self.model.method.calibrate(self.model, batches(self.held_out, CALIBRATION_BATCH, device=self.device))
+        if self.folder is not None:
+            self.folder.finish(self.model, self.held_out, self.progress.history)
 
 
-def _step(
-    model: Branched, images: Tensor, labels: Tensor, weight: float, optimizers: list[torch.optim.Optimizer]
-) -> Tensor:
-    """One step on one batch; returns cross-entropy, auxiliary loss and accuracy."""
-    logits, features = model.forward_with_features(images)
-    cross_entropy = F.cross_entropy(logits, labels)
-    auxiliary = model.method.training_loss(model, images, features, logits)
-    auxiliary = torch.zeros_like(cross_entropy) if auxiliary is None else auxiliary
-    for optimizer in optimizers:
-        optimizer.zero_grad(set_to_none=True)
-    (cross_entropy + weight * auxiliary).backward()
-    for optimizer in optimizers:
-        optimizer.step()
-    accuracy = (logits.argmax(1) == labels).float().mean()
-    return torch.stack([cross_entropy, auxiliary, accuracy]).detach()
-
-
-def _optimizers(model: Branched, lr: float, branch_lr: float, weight_decay: float) -> list[torch.optim.Optimizer]:
-    optimizers: list[torch.optim.Optimizer] = [
-        torch.optim.SGD(model.classifier.parameters(), lr=lr, momentum=0.9, weight_decay=weight_decay, nesterov=True)
-    ]
-    if model.branch is not None:
-        optimizers.append(torch.optim.AdamW(model.branch.parameters(), lr=branch_lr))
-    return optimizers
-
-
-def _check_classes(model: Branched, data: ImageSet) -> None:
+def _check_classes(model: Branched, data: ImageSet | None) -> None:
     if not isinstance(model, Branched) or model.input_shape is None:
         raise InputError(f"train takes a model made by ncttt.attach; found a {type(model).__name__}")
+    if data is None:
+        return
     if not isinstance(data, ImageSet):
         raise InputError(f"train takes an ImageSet(images, labels, classes); found a {type(data).__name__}")
     with torch.no_grad():

@@ -1,0 +1,141 @@
+"""What each method costs: time per image through `Adapter` and `predict_at`, peak memory, and against torch-ttt.
+
+    python benchmarks/methods.py --out results/speed/methods [--checkpoints FOLDER] [--quick]
+
+Digits and 1,000 test images of CIFAR-10, each under three corruptions at severity 5. On every batch all methods, and
+the engines of the same name of the package torch-ttt if it is installed, take their turn, in reverse on every other
+batch; medians over batches count, for a peer that of its ratio to our `Adapter` on the same batch, with equal steps.
+TTT's peer is timed with our rotation head, which is equal work, and with the shallow one that it makes by itself.
+Peak memory is measured in processes of their own (Linux only). Branches are untrained, which changes nothing in these
+figures, unless FOLDER/<method> holds a checkpoint. `--quick` takes two batches of digits under one corruption.
+"""
+
+import argparse
+import csv
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from adapt import seconds
+from methods_timed import OWN_HEAD, SAME_HEAD, Timed, all_methods, timed_ways
+from torch import Tensor
+
+from ncttt.data import batches, load
+from ncttt.origin import origin
+
+CORRUPTIONS = ("gaussian_noise", "defocus_blur", "contrast")
+COLUMNS = ("set", "corruption", "method", "way", "ms_per_image", "peer_ratio", "peak_mib")
+Row = dict[str, Any]
+
+
+def corrupted_batches(name: str, corruption: str, options: argparse.Namespace) -> Iterator[Tensor]:
+    """Whole batches of the first images of the test split."""
+    data = load(name, "test", options.root if name == "cifar10" else None, corruption=corruption, severity=5)
+    count = min(len(data), 2 * options.batch if options.quick else 1000)
+    for images, _ in batches(data.subset(range(count)), options.batch, drop_last=True):
+        yield images
+
+
+def measure(name: str, corruption: str, options: argparse.Namespace, ways: list[Timed]) -> list[Row]:
+    """A row for each way: the median time per image, and for a peer the median ratio to our Adapter."""
+    times: dict[str, list[float]] = {way.label: [] for way in ways}
+    for turn, images in enumerate(corrupted_batches(name, corruption, options)):
+        for way in ways[:: 1 if turn % 2 else -1]:
+            ready = way.prepare(images)
+            times[way.label].append(seconds(lambda way=way, ready=ready: way.run(ready)))
+    rows = []
+    for way in ways:
+        row: Row = {"set": name, "corruption": corruption, "method": way.method, "way": way.name}
+        row["ms_per_image"] = 1000 * statistics.median(times[way.label]) / options.batch
+        if way.name in (SAME_HEAD, OWN_HEAD):
+            pairs = zip(times[way.label], times[f"{way.method}/Adapter"], strict=True)
+            row["peer_ratio"] = statistics.median(theirs / ours for theirs, ours in pairs)
+        rows.append(row)
+    return rows
+
+
+def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
+    first = next(corrupted_batches(name, CORRUPTIONS[0], options))
+    labels = options.methods or all_methods()
+    ways = [way for label in labels for way in timed_ways(label, name, options.checkpoints, first)]
+    for way in ways:
+        way.run(way.prepare(first))
+    rows = [row for c in CORRUPTIONS[: 1 if options.quick else None] for row in measure(name, c, options, ways)]
+    # Adapter and predict_at are one object, so one of them is enough.
+    memory = {way.label: peak_memory(way.label, name, options) for way in ways if way.name != "predict_at"}
+    return [row | {"peak_mib": memory.get(f"{row['method']}/{row['way']}", "")} for row in rows]
+
+
+def peak_memory(label: str, name: str, options: argparse.Namespace) -> float:
+    """Peak MiB of a fresh process that adapts to two batches, network and images included."""
+    command = [sys.executable, __file__, "--memory-of", label, "--sets", name, "--batch", str(options.batch)]
+    for option in ("root", "checkpoints"):
+        if getattr(options, option) is not None:
+            command += [f"--{option}", str(getattr(options, option))]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def memory_of(label: str, options: argparse.Namespace) -> float:
+    first = next(corrupted_batches(options.sets[0], CORRUPTIONS[0], options))
+    ways = timed_ways(label.split("/")[0], options.sets[0], options.checkpoints, first)
+    (way,) = [way for way in ways if way.label == label]
+    ready = way.prepare(first)
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of building all this
+    way.run(ready), way.run(ready)
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def table(rows: list[Row], facts: dict[str, Any]) -> str:
+    """One line a set and method: medians over the corruptions."""
+    lines = [
+        "| set | method | `Adapter`, ms/image | `predict_at`, ms/image | MiB | torch-ttt / `Adapter` | its own head | its MiB |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, method in dict.fromkeys((row["set"], row["method"]) for row in rows):
+        own = [row for row in rows if (row["set"], row["method"]) == (name, method)]
+
+        def middle(way: str, column: str, form: str, own: list[Row] = own) -> str:
+            values = [row[column] for row in own if row["way"] == way]
+            return format(statistics.median(values), form) if values else ""
+
+        times = [middle(way, "ms_per_image", ".3f") for way in ("Adapter", "predict_at")]
+        peer = [middle(way, "peer_ratio", ".2f") for way in (SAME_HEAD, OWN_HEAD)]
+        peer.append(middle(SAME_HEAD, "peak_mib", ".0f"))
+        cells = [name, method, *times, middle("Adapter", "peak_mib", ".0f"), *peer]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", ", ".join(f"{key} {value}" for key, value in facts.items())]) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="path of the .md and .csv without the ending; printed only by default")
+    parser.add_argument("--sets", nargs="+", choices=("digits", "cifar10"), default=["digits", "cifar10"])
+    parser.add_argument("--methods", nargs="+", choices=all_methods(), help="all by default")
+    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--checkpoints", type=Path, help="a folder with a checkpoint a method, for CIFAR-10")
+    parser.add_argument("--root", help="where CIFAR-10 lies; default as in `ncttt data get`")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory_of:
+        print(memory_of(options.memory_of, options))
+        return
+    sets = ["digits"] if options.quick else options.sets
+    rows = [row for name in sets for row in measure_set(name, options)]
+    facts = {"batch": options.batch, "threads": torch.get_num_threads(), **origin()}
+    print(table(rows, facts))
+    if options.out:
+        options.out.with_suffix(".md").write_text(table(rows, facts))
+        with options.out.with_suffix(".csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, [*COLUMNS, *facts], lineterminator="\n", restval="")
+            writer.writeheader()
+            rounded = ({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+            writer.writerows(row | facts for row in rounded)
+
+
+if __name__ == "__main__":
+    main()

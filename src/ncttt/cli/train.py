@@ -1,0 +1,89 @@
+"""`ncttt train`: a classifier and its branch, by configuration file and overrides."""
+
+import json as json_module
+from typing import Any, Dict, List, Optional, Union  # noqa: UP035
+
+from ncttt.training.recipe import Recipe
+
+
+def train(
+    *,
+    data: str,
+    run: str,
+    root: Optional[str] = None,
+    split: str = "fit",
+    held_out: Optional[str] = "val",
+    test: Optional[str] = "test",
+    image_size: Optional[int] = None,
+    mean: Optional[List[float]] = None,
+    std: Optional[List[float]] = None,
+    network: str = "small",
+    network_settings: Optional[Dict[str, Any]] = None,
+    start: Optional[str] = None,
+    layer: Union[str, List[str]] = "layer4",
+    method: str = "nc_ttt",
+    method_settings: Optional[Dict[str, Any]] = None,
+    recipe: Recipe = Recipe(),
+    resume: bool = False,
+    device: str = "cpu",
+    threads: Optional[int] = None,
+    tensorboard: bool = False,
+    json: bool = False,
+) -> None:
+    """Train a classifier and its auxiliary branch jointly; killed, it goes on with --resume.
+
+    Args:
+        data: Data set by name, or a folder of images with a subfolder for each class.
+        run: Folder for checkpoints, metrics, curves and results.
+        root: Where data sets lie.
+        split: Part that is learned from.
+        held_out: Part of the training images that is evaluated after every epoch and calibrates the method.
+        test: Part that scores the finished model, and nothing else.
+        image_size: Size to which the images of a folder are brought.
+        mean: Per channel, of the input's normalisation.
+        std: Per channel, of the input's normalisation.
+        network: Name of the network.
+        network_settings: Its settings, such as a width.
+        start: Zoo name, checkpoint folder or file of weights to start from.
+        layer: Layer or layers that the branch reads.
+        method: Name of the method.
+        method_settings: Its settings.
+        recipe: How to train.
+        resume: Go on where the run was stopped.
+        device: cpu, cuda or cuda:N.
+        threads: Of the processor; a resumed run is bit-exact with the same number.
+        tensorboard: Write TensorBoard events into the run folder.
+        json: Print the results as JSON, for scripts.
+    """
+    import torch
+
+    from ncttt.training.job import Job, run_job
+    from ncttt.training.processes import process_group
+    from ncttt.training.watching import TensorBoard, watcher
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    job = Job(
+        data=data,
+        root=root,
+        split=split,
+        held_out=held_out,
+        test=test,
+        image_size=image_size,
+        mean=mean,
+        std=std,
+        network=network,
+        network_settings=network_settings or {},
+        start=start,
+        layer=layer,
+        method=method,
+        method_settings=method_settings or {},
+        recipe=recipe,
+    )
+    with process_group(device) as device:
+        observers = [watcher(), *([TensorBoard(run)] if tensorboard else [])]
+        results = run_job(job, run, resume=resume, device=device, observers=observers)
+    if json:
+        print(json_module.dumps(results))
+    elif "test_accuracy" in results:
+        print(f"{run}: test accuracy {results['test_accuracy']:.2%} after {results['minutes']} minutes of training")

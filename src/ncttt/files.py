@@ -1,0 +1,27 @@
+"""Writing files that appear whole or not at all."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Fill a temporary file beside `path`, then rename it: a full disk or a kill leaves the old file whole."""
+    replace_files({path: content})
+
+
+def replace_files(contents: Mapping[Path, bytes]) -> None:
+    """Fill all temporary files first, then rename them one after another: either all are new, or none is touched."""
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in contents}
+    try:
+        for path, content in contents.items():
+            with temporary[path].open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, filled in temporary.items():
+            os.replace(filled, path)
+    except BaseException:
+        for filled in temporary.values():
+            filled.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,68 @@
+"""TENT: lower the entropy of the predictions by the scale and shift of the BatchNorm layers, with batch statistics.
+
+The loss is the mean over images of H = -sum_k p_k log p_k, where p is the softmax over classes.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from ncttt.branched import Branched
+from ncttt.errors import InputError
+from ncttt.methods.base import Method, Objective
+from ncttt.norm import Policy
+
+Returns = Literal["after", "before"]
+Moves = Literal["batch_norm", "norm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tent(Method):
+    """Entropy minimisation; meant for a stream (`protocol="online"`), where the small steps add up.
+
+    `returns`: the logits `after` the last step, or those from `before` it, of the pass that gave its gradient, which
+    saves a forward. `moves`: scale and shift of `batch_norm` layers, or of every normalisation layer (`norm`).
+    """
+
+    name: ClassVar[str] = "tent"
+    learns: ClassVar[bool] = True
+
+    steps: int = 1
+    lr: float = 1e-3
+    norm: Policy | tuple[Policy, Policy] = "batch"
+    returns: Returns = "after"
+    moves: Moves = "batch_norm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for field, choices in {"returns": get_args(Returns), "moves": get_args(Moves)}.items():
+            if getattr(self, field) not in choices:
+                raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
+
+    def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
+        moved = model.norm_parameters()
+        if self.moves == "batch_norm":
+            moved = {name: p for name, p in moved.items() if _is_batch_norm(model, name)}
+        if not moved:
+            kind = "BatchNorm" if self.moves == "batch_norm" else "normalisation"
+            hint = "; Tent(moves='norm') also moves other normalisation layers" if model.norm_parameters() else ""
+            network = type(model.classifier).__name__
+            raise InputError(f"TENT moves scale and shift of {kind} layers; found none in {network}{hint}")
+        return moved
+
+    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
+        logits = model(images)
+        loss = mean_entropy(logits)
+        return Objective(loss, logits=logits.detach()) if self.returns == "before" else Objective(loss)
+
+
+def mean_entropy(logits: Tensor) -> Tensor:
+    """The mean over images of the entropy, in nats, of the softmax of logits `(B, classes)`."""
+    log_probabilities = logits.log_softmax(1)
+    return -(log_probabilities.exp() * log_probabilities).sum(1).mean()
+
+
+def _is_batch_norm(model: Branched, parameter: str) -> bool:
+    return isinstance(model.classifier.get_submodule(parameter.rpartition(".")[0]), _BatchNorm)

@@ -1,0 +1,37 @@
+"""What a training is worth on images it does not learn from: accuracy, losses, and the health of the branch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import torch
+from torch.nn import functional as F
+
+from ncttt.branched import Branched
+from ncttt.data import ImageSet, batches
+from ncttt.modes import evaluating
+from ncttt.randomness import seeded
+
+BATCH = 500  # larger batches change no figure, only the time
+
+
+@torch.no_grad()
+def held_out_figures(model: Branched, data: ImageSet, seed: int = 0) -> dict[str, float]:
+    """Accuracy, cross-entropy, auxiliary loss and the method's own health figures, as means over the images.
+
+    The noise is seeded, so that two epochs, or two trainings, are compared on the same draws.
+    """
+    device, sums = model.mean.device, defaultdict(float)
+    with evaluating(model), seeded(seed, device):
+        for images, labels in batches(data, BATCH, device=device):
+            logits, features = model.forward_with_features(images)
+            figures = {
+                "accuracy": (logits.argmax(1) == labels).float().mean(),
+                "cross_entropy": F.cross_entropy(logits, labels),
+                "auxiliary": model.method.training_loss(model, images, features, logits),
+                **model.method.health(model, images, features, logits),
+            }
+            for name, value in figures.items():
+                if value is not None:
+                    sums[name] += float(value) * len(images)
+    return {name: total / len(data) for name, total in sums.items()}

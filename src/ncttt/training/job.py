@@ -1,0 +1,87 @@
+"""A whole training by names: data, network, layer, method and recipe; what a configuration file holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import torch
+
+from ncttt import models
+from ncttt.branched import Branched, attach
+from ncttt.checkpoint import method_from
+from ncttt.data import ImageSet, batches, load
+from ncttt.files import replace_file
+from ncttt.randomness import seeded
+from ncttt.training.health import held_out_figures
+from ncttt.training.loop import train
+from ncttt.training.processes import place
+from ncttt.training.recipe import Recipe
+from ncttt.training.warm import warm_start
+from ncttt.training.watching import Observer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to train on what; see `ncttt train --help`."""
+
+    data: str
+    root: str | None = None
+    split: str = "fit"
+    held_out: str | None = "val"
+    test: str | None = "test"
+    image_size: int | None = None
+    mean: Sequence[float] | None = None
+    std: Sequence[float] | None = None
+    network: str = "small"
+    network_settings: dict[str, Any] = field(default_factory=dict)
+    start: str | None = None
+    layer: str | Sequence[str] = "layer4"
+    method: str = "nc_ttt"
+    method_settings: dict[str, Any] = field(default_factory=dict)
+    recipe: Recipe = field(default_factory=Recipe)
+
+    def load(self, split: str) -> ImageSet:
+        """One split of the data."""
+        size = {} if self.image_size is None else {"image_size": self.image_size}
+        return load(self.data, split, root=self.root, **size)
+
+    def model(self, data: ImageSet, device: str = "cpu") -> Branched:
+        """The network with its branch, warm from `start` if there is one, channels last."""
+        with seeded(self.recipe.seed):
+            net = models.build(self.network, **{"num_classes": len(data.classes), **self.network_settings})
+            if self.start is not None:
+                warm_start(net, self.start)
+            example = next(iter(batches(data, 2)))[0]
+            method = method_from({"name": self.method, **self.method_settings})
+            layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
+            model = attach(net, layer, method, example, self.mean, self.std)
+        return model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def run_job(
+    job: Job, run: str | Path, *, resume: bool = False, device: str = "cpu", observers: Sequence[Observer] | None = None
+) -> dict[str, Any]:
+    """Train, then score on the test split, which nothing has looked at until then; returns and keeps the results."""
+    fit = job.load(job.split)
+    held_out = None if job.held_out is None else job.load(job.held_out)
+    test = None if job.test is None else job.load(job.test)
+    model = job.model(fit, device)
+    began = monotonic()
+    history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers)
+    results: dict[str, Any] = {
+        "epochs": len(history),
+        "images_seen": len(history) * len(fit),
+        "minutes": round(sum(len(fit) / epoch.images_per_second for epoch in history) / 60, 2),
+        "minutes_with_evaluation": round((monotonic() - began) / 60, 2),
+        "held_out": history[-1].held_out,
+    }
+    if place().first:
+        if test is not None:
+            results["test_accuracy"] = held_out_figures(model, test)["accuracy"]
+        replace_file(Path(run) / "results.json", (json.dumps(results, indent=2) + "\n").encode())
+    return results

@@ -1,0 +1,128 @@
+"""The folder of a training: its configuration, where it ran, a metrics table, the state to resume from, the models."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch.optim import Optimizer
+
+from ncttt.branched import Branched
+from ncttt.checkpoint import describe, load, save
+from ncttt.data import ImageSet, batches
+from ncttt.errors import InputError
+from ncttt.files import replace_file
+from ncttt.origin import origin
+from ncttt.training.curves import draw_curves
+from ncttt.training.figures import Epoch
+from ncttt.training.recipe import Recipe
+from ncttt.training.state import load_state, read_facts, save_state
+
+CALIBRATION_BATCH = 128
+STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
+
+
+@dataclass
+class Progress:
+    """How far a training has come: whole epochs, steps of the epoch in hand and their sums."""
+
+    history: list[Epoch]
+    step: int = 0
+    sums: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to resume from."""
+        return bool(self.history or self.step)
+
+    def facts(self) -> dict[str, Any]:
+        """The progress as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Progress:
+        """The progress that `facts` gave."""
+        history = [Epoch(**epoch) for epoch in facts["history"]]
+        return cls(history, facts["step"], tuple(facts["sums"]))
+
+
+class Run:
+    """A run folder; only the first process writes to it."""
+
+    def __init__(self, folder: str | Path, writes: bool = True):
+        self.folder, self.writes = Path(folder), writes
+
+    def begin(self, model: Branched, recipe: Recipe, data: ImageSet, resume: bool) -> Progress | None:
+        """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""
+        config = {"recipe": recipe.settings(), "model": describe(model), "data": {"name": data.name, "images": len(data)}}
+        state = self.folder / STATE
+        if resume and state.is_file():
+            self._check_same(config)
+            return Progress.from_facts(read_facts(state))
+        if state.is_file():
+            raise InputError(f"{self.folder} holds a training already; resume it, or choose another folder")
+        if self.writes:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write_json(CONFIG, config)
+            self._write_json(ENVIRONMENT, origin())
+        return None
+
+    def restore(self, model: Branched, optimizers: Sequence[Optimizer]) -> None:
+        """Read weights and the optimizers' memory of the last state."""
+        load_state(self.folder / STATE, model, optimizers)
+
+    def keep(self, model: Branched, optimizers: Sequence[Optimizer], progress: Progress) -> None:
+        """Write the state to resume from and the metrics table; the model too, if it is the best so far."""
+        if not self.writes:
+            return
+        if progress.history:
+            rows = [epoch.row() for epoch in progress.history]
+            replace_file(self.folder / METRICS, _csv(rows))
+            if progress.step == 0 and best_epoch(progress.history) == len(rows):
+                save(model, self.folder / "best")
+        save_state(self.folder / STATE, model, optimizers, progress.facts())
+
+    def finish(self, model: Branched, held_out: ImageSet | None, history: Sequence[Epoch]) -> None:
+        """Write the last model and the curves, and calibrate the best model as the last one was."""
+        if not self.writes:
+            return
+        save(model, self.folder / "last")
+        if held_out is not None:
+            net = None if describe(model)["architecture"] else copy.deepcopy(model.classifier)
+            best = load(self.folder / "best", net).to(model.mean.device)
+            best.method.calibrate(best, batches(held_out, CALIBRATION_BATCH, device=model.mean.device))
+            save(best, self.folder / "best")
+        draw_curves(history, self.folder / "curves.svg")
+
+    def _check_same(self, config: dict[str, Any]) -> None:
+        """A training goes on with the settings it began with, or not at all."""
+        began = json.loads((self.folder / CONFIG).read_text())
+        for part, settings in json.loads(json.dumps(config)).items():
+            for name, value in settings.items():
+                if began[part].get(name) != value:
+                    raise InputError(
+                        f"{self.folder} was begun with {part} {name}={began[part].get(name)!r}; found {value!r}: "
+                        "resume with the same, or choose another folder"
+                    )
+
+    def _write_json(self, name: str, content: dict[str, Any]) -> None:
+        replace_file(self.folder / name, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def best_epoch(history: Sequence[Epoch]) -> int:
+    """The number of the epoch with the highest held-out accuracy, or else the last one; of equals the later."""
+    return max(history, key=lambda epoch: (epoch.held_out.get("accuracy", 0.0), epoch.number)).number
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    return text.getvalue().encode()

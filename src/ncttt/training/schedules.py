@@ -1,0 +1,34 @@
+"""Learning rates as a share of their peak, functions of progress alone, so that a resumed training needs no state."""
+
+import math
+from collections.abc import Callable, Sequence
+
+
+def one_cycle(progress: float, warmup: float = 0.2) -> float:
+    """Up in a line during `warmup`, down to zero along a cosine; `progress` goes from 0 to 1.
+
+    >>> [round(one_cycle(t), 2) for t in (0, 0.1, 0.2, 0.6, 1)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    if progress < warmup:
+        return progress / warmup
+    return 0.5 + 0.5 * math.cos(math.pi * (progress - warmup) / (1 - warmup))
+
+
+def multi_step(epoch: float, milestones: Sequence[int], gamma: float = 0.1) -> float:
+    """Lowered by the factor `gamma` after each milestone.
+
+    >>> [round(multi_step(epoch, (150, 250)), 3) for epoch in (149.9, 150, 250)]
+    [1.0, 0.1, 0.01]
+    """
+    return gamma ** sum(epoch >= milestone for milestone in milestones)
+
+
+# Each is called as schedule(progress, epochs, warmup, milestones, gamma).
+Schedule = Callable[[float, int, float, Sequence[int], float], float]
+SCHEDULES: dict[str, Schedule] = {
+    "one_cycle": lambda progress, epochs, warmup, milestones, gamma: one_cycle(progress, warmup),
+    "cosine": lambda progress, epochs, warmup, milestones, gamma: one_cycle(progress, 0.0),
+    "multi_step": lambda progress, epochs, warmup, milestones, gamma: multi_step(progress * epochs, milestones, gamma),
+    "constant": lambda progress, epochs, warmup, milestones, gamma: 1.0,
+}

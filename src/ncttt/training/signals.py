@@ -1,0 +1,40 @@
+"""Stopping on request: a signal is noticed at the next safe place, not in the middle of a step."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Request:
+    """Whether a signal has asked to stop, and which."""
+
+    signal: int | None = None
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """Note the first signal; a second one of the same kind acts as if nobody listened."""
+        self.signal = number
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+
+    def obey(self) -> None:
+        """Leave by the exception that the signal stands for."""
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal is not None:
+            raise SystemExit(128 + self.signal)
+
+
+@contextmanager
+def listening() -> Iterator[Request]:
+    """Turn SIGTERM and SIGINT into a `Request` inside the `with` block; only the main thread can listen."""
+    request = Request()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, request.receive) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

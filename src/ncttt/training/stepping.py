@@ -1,0 +1,102 @@
+"""One step of a training, a function of its number alone.
+
+Every step seeds its own random numbers and takes its learning rate from its number, so that a training that is stopped
+and resumed takes exactly the steps of one that was not.
+"""
+
+import torch
+from torch import Generator, Tensor, nn
+
+from ncttt.branched import Branched
+from ncttt.errors import InputError
+from ncttt.parallel import Share, sharing
+from ncttt.training.joint import JointLoss, make_optimizers
+from ncttt.training.processes import place, wrapped
+from ncttt.training.recipe import Recipe
+from ncttt.training.schedules import SCHEDULES
+
+LARGE = 1_000_003  # a prime that keeps (seed, step, rank) apart
+CHECK_EVERY = {"cpu": 1}  # steps between looks at the losses; on other devices looking makes the processor wait
+CHECK_SELDOM = 50
+
+
+class Stepper:
+    """The joint loss, its optimizers, and how a batch moves them."""
+
+    def __init__(self, model: Branched, recipe: Recipe, steps_per_epoch: int):
+        self.model, self.recipe, self.steps_per_epoch = model, recipe, steps_per_epoch
+        self.device, self.place, self.augment = model.mean.device, place(), recipe.augmentation()
+        self.joint = JointLoss(model, recipe)
+        self.only_branch = self.joint.only_branch
+        self.common = Generator(self.device)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=recipe.precision == "float16")
+        self.losses: dict[int, Tensor] = {}
+
+    def prepare(self) -> None:
+        """Make the optimizers and wrap the loss, once it is settled which parameters learn."""
+        made = make_optimizers(self.model, self.recipe)
+        self.optimizers, self.rates = [optimizer for optimizer, _ in made], [lr for _, lr in made]
+        loss: nn.Module = wrapped(self.joint, self.device)
+        self.loss = torch.compile(loss) if self.recipe.compile else loss
+
+    def step(self, number: int, images: Tensor, labels: Tensor) -> Tensor:
+        """Lower the loss on one batch; returns cross-entropy, auxiliary loss and accuracy."""
+        share = self._seed(number)
+        for optimizer, rate in zip(self.optimizers, self.rates, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate * self._factor(number)
+            optimizer.zero_grad(set_to_none=True)
+        half = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(self.recipe.precision)
+        with sharing(share), torch.autocast(self.device.type, dtype=half, enabled=half is not None):
+            loss, figures = self.loss(self.augment(images), labels)
+        self._check_loss(number, loss)
+        self.scaler.scale(loss).backward()
+        self._clip()
+        for optimizer in self.optimizers:
+            self.scaler.step(optimizer)
+        self.scaler.update()
+        return figures
+
+    def rate(self, number: int) -> float:
+        """The first optimizer's learning rate at that step."""
+        return self.rates[0] * self._factor(number)
+
+    def check_weights(self) -> None:
+        """Raise before weights that are not finite replace good ones on disk."""
+        self._check_losses()
+        if not all(bool(tensor.isfinite().all()) for tensor in self.model.state_dict().values()):
+            raise InputError(f"the training has diverged: weights are not finite{_ADVICE}")
+
+    def _seed(self, number: int) -> Share:
+        base = self.recipe.seed * LARGE + number
+        torch.manual_seed(base * LARGE + self.place.rank)
+        self.common.manual_seed(base)
+        return Share(self.common, self.place.rank, self.place.world, self.recipe.synchronise)
+
+    def _factor(self, number: int) -> float:
+        recipe = self.recipe
+        progress = (number + 0.5) / (recipe.epochs * self.steps_per_epoch)
+        return SCHEDULES[recipe.schedule](progress, recipe.epochs, recipe.warmup, recipe.milestones, recipe.gamma)
+
+    def _clip(self) -> None:
+        if self.recipe.clip is None:
+            return
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
+        parameters = [p for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]]
+        nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
+
+    def _check_loss(self, number: int, loss: Tensor) -> None:
+        self.losses[number] = loss.detach()
+        if len(self.losses) >= CHECK_EVERY.get(self.device.type, CHECK_SELDOM):
+            self._check_losses()
+
+    def _check_losses(self) -> None:
+        seen, self.losses = self.losses, {}
+        for number, loss in seen.items():
+            if not loss.isfinite():
+                epoch = number // self.steps_per_epoch + 1
+                raise InputError(f"the loss is {loss.item()} at step {number + 1}, in epoch {epoch}{_ADVICE}")
+
+
+_ADVICE = "; the last good checkpoint is kept; try a lower lr, or clip=1"

@@ -1,0 +1,53 @@
+"""Warm starts: a classifier takes over the weights of a checkpoint, a model of the zoo, or a file of weights."""
+
+import pickle
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from ncttt.checkpoint import load
+from ncttt.errors import InputError
+
+
+def warm_start(net: nn.Module, start: str | Path) -> list[str]:
+    """Copy weights into `net`; returns the names of those that stay as they were: a last layer of other classes.
+
+    `start` is a folder or a zoo name, as for `ncttt.load`, or a file of weights, such as torchvision's: `.safetensors`,
+    or what torch.save wrote, of which nothing is executed.
+    """
+    weights = _read(Path(start)) if Path(start).is_file() else load(start).classifier.state_dict()
+    own = net.state_dict()
+    fresh = [name for name in own if name.split(".")[-2:-1] and name in weights and own[name].shape != weights[name].shape]
+    last = {name.rsplit(".", 1)[0] for name, module in _linear_parameters(net)}
+    wrong = [name for name in fresh if name.rsplit(".", 1)[0] not in last]
+    wrong += sorted(own.keys() ^ weights.keys())
+    if wrong:
+        shapes = [tuple(part[wrong[0]].shape) if wrong[0] in part else "missing" for part in (weights, own)]
+        raise InputError(
+            f"{start} does not fit the {type(net).__name__}: {wrong[0]} is {shapes[0]} there, {shapes[1]} in the network"
+        )
+    net.load_state_dict({**own, **{name: weights[name] for name in own if name not in fresh}})
+    return fresh
+
+
+def _linear_parameters(net: nn.Module) -> list[tuple[str, nn.Module]]:
+    """The parameters of the last linear layer."""
+    linear = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear)][-1:]
+    return [(f"{name}.{kind}", module) for name, module in linear for kind in ("weight", "bias")]
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is no file of weights alone (safetensors or torch.save of a state dict): {reason}") from None
+    found = found.get("state_dict", found) if isinstance(found, dict) else found
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise InputError(f"{path} holds a {type(found).__name__}, not a dict of tensors by name")
+    return {name.removeprefix("module."): value for name, value in found.items()}
