@@ -19,12 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from ncttt.origin import origin
 from torch import nn
 from torch.nn import functional as F
 
 import ncttt
 from ncttt.adaptation import Adaptation
+from ncttt.origin import origin
 
 METHOD = ncttt.NCTTT(conditional=False)
 

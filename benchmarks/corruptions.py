@@ -21,10 +21,10 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-from ncttt.origin import origin
 from scipy import ndimage
 
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, generate
+from ncttt.origin import origin
 
 
 def natural_images(count: int) -> np.ndarray:

@@ -11,13 +11,13 @@ import csv
 from pathlib import Path
 
 import torch
-from ncttt.origin import origin
 from rich.progress import track
 from safetensors.torch import load_file
 
 import ncttt
 from ncttt.data import ImageSet, batches, load
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA
+from ncttt.origin import origin
 
 
 @torch.inference_mode()

@@ -92,7 +92,7 @@ def memory_of(label: str, options: argparse.Namespace) -> float:
 def table(rows: list[Row], facts: dict[str, Any]) -> str:
     """One line a set and method: medians over the corruptions."""
     lines = [
-        "| set | method | `Adapter`, ms/image | `predict_at`, ms/image | MiB | torch-ttt / `Adapter` | its own head | its MiB |",
+        "| set | method | `Adapter` ms/image | `predict_at` ms/image | MiB | torch-ttt / ours | own head | its MiB |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, method in dict.fromkeys((row["set"], row["method"]) for row in rows):

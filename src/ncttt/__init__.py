@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ncttt.checkpoint import load, save
     from ncttt.errors import InputError
     from ncttt.methods import METHODS, NCTTT, PTBN, TTT, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
+    from ncttt.recipe import Recipe
     from ncttt.training import train
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __all__ = [
     "Lame",
     "Method",
     "Objective",
+    "Recipe",
     "Source",
     "TTTFlow",
     "TTTPlus",
@@ -44,6 +46,8 @@ __all__ = [
     "norm",
     "save",
     "train",
+    "training",
+    "zoo",
 ]
 
 _HOMES = {
@@ -66,6 +70,7 @@ _HOMES = {
     "attach": "branched",
     "load": "checkpoint",
     "save": "checkpoint",
+    "Recipe": "recipe",
     "train": "training",
 }
 

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from safetensors.torch import load as deserialize
 from safetensors.torch import save as serialize
 from torch import Tensor, nn
 
-from ncttt import models
+from ncttt import models, zoo
 from ncttt.branched import Branched, attach
 from ncttt.errors import InputError, nearest
 from ncttt.files import replace_files
@@ -50,11 +51,11 @@ def save(model: Branched, folder: str | Path) -> None:
 
 
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
-    """Read a model from a folder, in evaluation mode; it predicts bit for bit as the saved one did.
+    """Read a model from a folder, or from the zoo by its name; it predicts bit for bit as the saved one did.
 
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
-    folder = Path(folder)
+    folder = _zoo_folder(folder) or Path(folder)
     described = _read_description(folder / DESCRIPTION)
     method = method_from(described["method"])
     tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
@@ -62,7 +63,8 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
         net = _network(described, classifier, folder).to(tensors["mean"].dtype)
         model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
-    _fill(model, tensors, folder)
+    check_fit(model.state_dict(), tensors, f"the checkpoint in {folder}")
+    model.load_state_dict(tensors)
     if described["channels_last"]:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model.eval()
@@ -100,6 +102,15 @@ def method_from(settings: dict[str, Any]) -> Method:
     for key in settings.keys() - known:
         raise InputError(f"method {name!r} has no setting {key!r}{nearest(key, known)}")
     return METHODS[name](**{key: _from_json(value) for key, value in settings.items()})
+
+
+def _zoo_folder(name: str | Path) -> Path | None:
+    """Where the zoo keeps a model of that name; a folder of the user's own comes first."""
+    if Path(name).is_dir() or Path(name).name != str(name):
+        return None
+    if str(name) in zoo.names():
+        return zoo.HOME / name
+    raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), zoo.names())}")
 
 
 def _noise_settings(value: Any) -> Any:
@@ -179,13 +190,10 @@ def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
         raise InputError(f"{path} is no safetensors file: {error}") from None
 
 
-def _fill(model: Branched, tensors: dict[str, Tensor], folder: Path) -> None:
-    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    if own != found:
-        name = sorted(dict(own.items() ^ found.items()))[0]
-        raise InputError(
-            f"the checkpoint in {folder} is of another architecture: {name} is {found.get(name, 'missing')} there, "
-            f"{own.get(name, 'missing')} in the network"
-        )
-    model.load_state_dict(tensors)
+def check_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
+    """Raise an `InputError` that names the first tensor that is not the same in name and shape."""
+    shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (found, own)]
+    if shapes[0] != shapes[1]:
+        name = sorted(dict(shapes[0].items() ^ shapes[1].items()))[0]
+        there, here = (part.get(name, "missing") for part in shapes)
+        raise InputError(f"{where} is of another architecture: {name} is {there} there, {here} in the network")

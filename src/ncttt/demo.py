@@ -37,7 +37,16 @@ def train_demo(epochs: int = 15, seed: int = 0, observers: Sequence[Observer] | 
     with seeded(seed):
         example = next(iter(batches(fit, 2)))[0]
         model = attach(small(num_classes=10), layer="layer3", method=NCTTT(moves="layer1"), example=example)
-    train(model, fit, epochs=epochs, batch_size=64, auxiliary_weight=1.0, held_out=held_out, seed=seed, observers=observers)
+    train(
+        model,
+        fit,
+        epochs=epochs,
+        batch_size=64,
+        auxiliary_weight=1.0,
+        held_out=held_out,
+        seed=seed,
+        observers=observers,
+    )
     return model
 
 

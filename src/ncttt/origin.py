@@ -7,13 +7,29 @@ from pathlib import Path
 
 import torch
 
+REPOSITORY = Path(__file__).parents[2]
+
 
 def origin() -> dict[str, str]:
-    """Commit, processor, cores and versions."""
-    here = Path(__file__).parent
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True).stdout
+    """Commit (marked if the code was changed since), processor, cores and versions."""
     return {
-        "commit": commit.strip() or "unknown",
+        "commit": commit(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "threads": str(torch.get_num_threads()),
         "versions": f"Python {platform.python_version()}, torch {torch.__version__}",
     }
+
+
+def commit() -> str:
+    """The commit of the code that runs; `unknown` outside of a clone of the project."""
+    if not (REPOSITORY / ".git").exists():
+        return "unknown"
+    number = _git("rev-parse", "--short", "HEAD")
+    return f"{number} with changes" if _git("status", "--porcelain", "--", "src", "benchmarks") else number or "unknown"
+
+
+def _git(*words: str) -> str:
+    try:
+        return subprocess.run(["git", *words], cwd=REPOSITORY, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""

@@ -1,14 +1,15 @@
 """The command line `ncttt`: parse, call the library, print. What it does lives elsewhere."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, auto_cli
 
 from ncttt import __version__
-from ncttt.errors import InputError
+from ncttt.errors import InputError, nearest
 
 DESCRIPTION = "Test-time training of image classifiers."
 Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
@@ -22,6 +23,17 @@ class Parser(ArgumentParser):
         if kwargs.get("type") is bool:
             kwargs.update(nargs="?", const=True)
         return super().add_argument(*dashed, *args, **kwargs)
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Say in one line what was wrong, with the nearest names for one that does not exist."""
+        parser = getattr(ex, "subcommand_parser", None) or self
+        text = " ".join(message.split())
+        asked = re.search(r"option '([\w.-]+)'|unrecognized arguments: --([\w.-]+)", text)
+        if asked:
+            known = {name.strip("-").replace("-", "_") for name in parser._option_string_actions}
+            text += nearest((asked[1] or asked[2]).replace("-", "_"), sorted(known))
+        sys.stderr.write(f"ncttt: {text} (see {parser.prog.replace(' [options]', '')} --help)\n")
+        raise SystemExit(2)
 
 
 def commands() -> Commands:

@@ -1,32 +1,35 @@
 """`ncttt train`: a classifier and its branch, by configuration file and overrides."""
 
 import json as json_module
-from typing import Any, Dict, List, Optional, Union  # noqa: UP035
+from typing import Any
 
-from ncttt.training.recipe import Recipe
+from ncttt.recipe import Recipe
+
+DEFAULTS = Recipe()
 
 
 def train(
     *,
     data: str,
-    run: str,
-    root: Optional[str] = None,
+    out: str,
+    root: str | None = None,
     split: str = "fit",
-    held_out: Optional[str] = "val",
-    test: Optional[str] = "test",
-    image_size: Optional[int] = None,
-    mean: Optional[List[float]] = None,
-    std: Optional[List[float]] = None,
+    held_out: str | None = "val",
+    test: str | None = "test",
+    image_size: int = 224,
+    train_size: int | None = None,
+    mean: list[float] | None = None,
+    std: list[float] | None = None,
     network: str = "small",
-    network_settings: Optional[Dict[str, Any]] = None,
-    start: Optional[str] = None,
-    layer: Union[str, List[str]] = "layer4",
+    network_settings: dict[str, Any] | None = None,
+    start: str | None = None,
+    layer: str | list[str] = "layer4",
     method: str = "nc_ttt",
-    method_settings: Optional[Dict[str, Any]] = None,
-    recipe: Recipe = Recipe(),
+    method_settings: dict[str, Any] | None = None,
+    recipe: Recipe = DEFAULTS,
     resume: bool = False,
     device: str = "cpu",
-    threads: Optional[int] = None,
+    threads: int | None = None,
     tensorboard: bool = False,
     json: bool = False,
 ) -> None:
@@ -34,12 +37,13 @@ def train(
 
     Args:
         data: Data set by name, or a folder of images with a subfolder for each class.
-        run: Folder for checkpoints, metrics, curves and results.
+        out: Folder for checkpoints, metrics, curves and results.
         root: Where data sets lie.
         split: Part that is learned from.
         held_out: Part of the training images that is evaluated after every epoch and calibrates the method.
         test: Part that scores the finished model, and nothing else.
-        image_size: Size to which the images of a folder are brought.
+        image_size: Size to which photographs are brought.
+        train_size: Size of those to learn from, where the augmentation cuts windows out of them.
         mean: Per channel, of the input's normalisation.
         std: Per channel, of the input's normalisation.
         network: Name of the network.
@@ -70,6 +74,7 @@ def train(
         held_out=held_out,
         test=test,
         image_size=image_size,
+        train_size=train_size,
         mean=mean,
         std=std,
         network=network,
@@ -81,9 +86,9 @@ def train(
         recipe=recipe,
     )
     with process_group(device) as device:
-        observers = [watcher(), *([TensorBoard(run)] if tensorboard else [])]
-        results = run_job(job, run, resume=resume, device=device, observers=observers)
+        observers = [watcher(), *([TensorBoard(out)] if tensorboard else [])]
+        results = run_job(job, out, resume=resume, device=device, observers=observers)
     if json:
         print(json_module.dumps(results))
     elif "test_accuracy" in results:
-        print(f"{run}: test accuracy {results['test_accuracy']:.2%} after {results['minutes']} minutes of training")
+        print(f"{out}: test accuracy {results['test_accuracy']:.2%} after {results['minutes']} minutes of training")

@@ -111,11 +111,11 @@ class NCTTT(Method):
         return {name: torch.stack([head[name] for head in heads]).mean() for name in heads[0]}
 
     def ailments(self, health: Mapping[str, float]) -> list[str]:
-        found = []
-        if health["auxiliary"] > 0.99 * math.log(2):
+        found, guess = [], math.log(2)
+        if health["auxiliary"] > 0.99 * guess:
             found.append(
-                f"the branch has learned nothing: its held-out loss is {health['auxiliary']:.3f}, and {math.log(2):.3f} "
-                f"is that of a guess (floor {health['bayes_floor']:.3f}); larger sigmas, a scaling or longer training help"
+                f"the branch has learned nothing: its held-out loss is {health['auxiliary']:.3f}, that of a guess is "
+                f"{guess:.3f} and the least possible {health['bayes_floor']:.3f}; train longer, or with larger sigmas"
             )
         if health["spread"] < 0.1 * self.sigma_out:
             found.append(
@@ -174,7 +174,7 @@ class NCTTT(Method):
         return moved
 
     def _noisy_views(self, model: Branched, features: Features, logits: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """For each head: logits and soft labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""
+        """For each head: logits and labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""
         branch, kind = _branch(model), family(self.noise)
         condition = branch.condition(logits)
 

@@ -17,10 +17,10 @@ from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet, batches, load
 from ncttt.files import replace_file
 from ncttt.randomness import seeded
+from ncttt.recipe import Recipe
 from ncttt.training.health import held_out_figures
 from ncttt.training.loop import train
 from ncttt.training.processes import place
-from ncttt.training.recipe import Recipe
 from ncttt.training.warm import warm_start
 from ncttt.training.watching import Observer
 
@@ -34,7 +34,8 @@ class Job:
     split: str = "fit"
     held_out: str | None = "val"
     test: str | None = "test"
-    image_size: int | None = None
+    image_size: int = 224
+    train_size: int | None = None
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
     network: str = "small"
@@ -46,9 +47,9 @@ class Job:
     recipe: Recipe = field(default_factory=Recipe)
 
     def load(self, split: str) -> ImageSet:
-        """One split of the data."""
-        size = {} if self.image_size is None else {"image_size": self.image_size}
-        return load(self.data, split, root=self.root, **size)
+        """One split of the data; photographs to learn from may be larger, because the augmentation cuts them."""
+        size = self.train_size if split == self.split and self.train_size is not None else self.image_size
+        return load(self.data, split, root=self.root, image_size=size)
 
     def model(self, data: ImageSet, device: str = "cpu") -> Branched:
         """The network with its branch, warm from `start` if there is one, channels last."""
@@ -56,7 +57,7 @@ class Job:
             net = models.build(self.network, **{"num_classes": len(data.classes), **self.network_settings})
             if self.start is not None:
                 warm_start(net, self.start)
-            example = next(iter(batches(data, 2)))[0]
+            example = next(iter(batches(data, 2)))[0][..., : self.image_size, : self.image_size]
             method = method_from({"name": self.method, **self.method_settings})
             layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
             model = attach(net, layer, method, example, self.mean, self.std)

@@ -11,7 +11,7 @@ from ncttt.branched import Branched
 from ncttt.errors import InputError
 from ncttt.modes import evaluating
 from ncttt.optimizers import OPTIMIZERS
-from ncttt.training.recipe import Recipe
+from ncttt.recipe import Recipe
 
 
 class JointLoss(nn.Module):

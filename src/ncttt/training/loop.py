@@ -16,11 +16,11 @@ from ncttt.branched import Branched
 from ncttt.data import ImageSet, batches
 from ncttt.errors import InputError
 from ncttt.randomness import seeded
+from ncttt.recipe import Recipe
 from ncttt.training.figures import Epoch
 from ncttt.training.health import held_out_figures
 from ncttt.training.joint import training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
-from ncttt.training.recipe import Recipe
 from ncttt.training.run import CALIBRATION_BATCH, Progress, Run
 from ncttt.training.signals import Request, listening
 from ncttt.training.stepping import Stepper
@@ -89,6 +89,7 @@ class _Training:
             self.stepper.prepare()
             if self.folder is not None and self.progress.begun:
                 self.folder.restore(self.model, self.stepper.optimizers)
+                self.stepper.scaler.load_state_dict(self.progress.scaler)
             self._tell_begin(stack)
             while len(self.progress.history) < self.recipe.epochs:
                 self._epoch(len(self.progress.history), request)
@@ -147,6 +148,7 @@ class _Training:
 
     def _keep(self) -> None:
         self.stepper.check_weights()
+        self.progress.scaler = self.stepper.scaler.state_dict()
         if self.folder is not None:
             self.folder.keep(self.model, self.stepper.optimizers, self.progress)
 

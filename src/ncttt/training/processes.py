@@ -95,7 +95,7 @@ def synchronised_batch_norms(module: nn.Module) -> Iterator[None]:
     """
     layers = batch_norms(module) if processes() > 1 or place().world > 1 else []
     for layer in layers:
-        layer.forward = partial(_forward, layer)
+        layer.forward = partial(_forward, layer)  # type: ignore[method-assign]
     try:
         yield
     finally:

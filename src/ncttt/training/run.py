@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from ncttt.data import ImageSet, batches
 from ncttt.errors import InputError
 from ncttt.files import replace_file
 from ncttt.origin import origin
+from ncttt.recipe import Recipe
 from ncttt.training.curves import draw_curves
 from ncttt.training.figures import Epoch
-from ncttt.training.recipe import Recipe
 from ncttt.training.state import load_state, read_facts, save_state
 
 CALIBRATION_BATCH = 128
@@ -30,11 +30,12 @@ STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "confi
 
 @dataclass
 class Progress:
-    """How far a training has come: whole epochs, steps of the epoch in hand and their sums."""
+    """How far a training has come: whole epochs, steps of the epoch in hand, their sums, the scale of float16."""
 
     history: list[Epoch]
     step: int = 0
     sums: tuple[float, ...] = (0.0, 0.0, 0.0)
+    scaler: dict[str, Any] = field(default_factory=dict)
 
     @property
     def begun(self) -> bool:
@@ -49,7 +50,7 @@ class Progress:
     def from_facts(cls, facts: dict[str, Any]) -> Progress:
         """The progress that `facts` gave."""
         history = [Epoch(**epoch) for epoch in facts["history"]]
-        return cls(history, facts["step"], tuple(facts["sums"]))
+        return cls(history, facts["step"], tuple(facts["sums"]), facts["scaler"])
 
 
 class Run:
@@ -60,7 +61,11 @@ class Run:
 
     def begin(self, model: Branched, recipe: Recipe, data: ImageSet, resume: bool) -> Progress | None:
         """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""
-        config = {"recipe": recipe.settings(), "model": describe(model), "data": {"name": data.name, "images": len(data)}}
+        config = {
+            "recipe": recipe.settings(),
+            "model": describe(model),
+            "data": {"name": data.name, "images": len(data)},
+        }
         state = self.folder / STATE
         if resume and state.is_file():
             self._check_same(config)

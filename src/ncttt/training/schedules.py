@@ -1,7 +1,9 @@
 """Learning rates as a share of their peak, functions of progress alone, so that a resumed training needs no state."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from ncttt.recipe import Recipe
 
 
 def one_cycle(progress: float, warmup: float = 0.2) -> float:
@@ -24,11 +26,10 @@ def multi_step(epoch: float, milestones: Sequence[int], gamma: float = 0.1) -> f
     return gamma ** sum(epoch >= milestone for milestone in milestones)
 
 
-# Each is called as schedule(progress, epochs, warmup, milestones, gamma).
-Schedule = Callable[[float, int, float, Sequence[int], float], float]
-SCHEDULES: dict[str, Schedule] = {
-    "one_cycle": lambda progress, epochs, warmup, milestones, gamma: one_cycle(progress, warmup),
-    "cosine": lambda progress, epochs, warmup, milestones, gamma: one_cycle(progress, 0.0),
-    "multi_step": lambda progress, epochs, warmup, milestones, gamma: multi_step(progress * epochs, milestones, gamma),
-    "constant": lambda progress, epochs, warmup, milestones, gamma: 1.0,
-}
+def factor(recipe: Recipe, progress: float) -> float:
+    """The share of the peak rate that a recipe's schedule gives when `progress` of the training is done."""
+    if recipe.schedule == "multi_step":
+        return multi_step(progress * recipe.epochs, recipe.milestones, recipe.gamma)
+    if recipe.schedule == "constant":
+        return 1.0
+    return one_cycle(progress, recipe.warmup if recipe.schedule == "one_cycle" else 0.0)

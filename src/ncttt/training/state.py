@@ -11,6 +11,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ncttt.checkpoint import check_fit
 from ncttt.errors import InputError
 from ncttt.files import replace_file
 
@@ -20,7 +21,9 @@ def save_state(path: Path, model: nn.Module, optimizers: Sequence[Optimizer], fa
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for number, optimizer in enumerate(optimizers):
         for index, memory in optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{number}.{index}.{key}": value for key, value in memory.items() if value is not None}
+            tensors |= {
+                f"optimizer.{number}.{index}.{key}": value for key, value in memory.items() if value is not None
+            }
     whole = {name: torch.as_tensor(tensor).detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     replace_file(path, serialize(whole, metadata={"facts": json.dumps(facts)}))
 
@@ -35,12 +38,8 @@ def load_state(path: Path, model: nn.Module, optimizers: Sequence[Optimizer]) ->
     """Read a state into a model and its optimizers of the same making."""
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    own = model.state_dict()
     found = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-    odd = sorted(n for n in own.keys() | found.keys() if n not in own or n not in found or own[n].shape != found[n].shape)
-    if odd:
-        shapes = [tuple(part[odd[0]].shape) if odd[0] in part else "missing" for part in (found, own)]
-        raise InputError(f"{path} is of another architecture: {odd[0]} is {shapes[0]} there, {shapes[1]} in the model")
+    check_fit(model.state_dict(), found, str(path))
     model.load_state_dict(found)
     for number, optimizer in enumerate(optimizers):
         _fill(optimizer, tensors, f"optimizer.{number}.")

@@ -4,17 +4,26 @@ Every step seeds its own random numbers and takes its learning rate from its num
 and resumed takes exactly the steps of one that was not.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Generator, Tensor, nn
 
 from ncttt.branched import Branched
+from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
 from ncttt.errors import InputError
 from ncttt.parallel import Share, sharing
+from ncttt.recipe import Recipe
 from ncttt.training.joint import JointLoss, make_optimizers
 from ncttt.training.processes import place, wrapped
-from ncttt.training.recipe import Recipe
-from ncttt.training.schedules import SCHEDULES
+from ncttt.training.schedules import factor
 
+AUGMENTATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda images: images,
+    "pad_crop_flip": pad_crop_flip,
+    "pad_crop_flip_cutout": pad_crop_flip_cutout,
+    "resize_crop_flip": resize_crop_flip,
+}
 LARGE = 1_000_003  # a prime that keeps (seed, step, rank) apart
 CHECK_EVERY = {"cpu": 1}  # steps between looks at the losses; on other devices looking makes the processor wait
 CHECK_SELDOM = 50
@@ -25,7 +34,11 @@ class Stepper:
 
     def __init__(self, model: Branched, recipe: Recipe, steps_per_epoch: int):
         self.model, self.recipe, self.steps_per_epoch = model, recipe, steps_per_epoch
-        self.device, self.place, self.augment = model.mean.device, place(), recipe.augmentation()
+        self.device, self.place = model.mean.device, place()
+        self.augment = recipe.augment if callable(recipe.augment) else AUGMENTATIONS[recipe.augment]
+        if recipe.precision != "float32" and self.device.type == "cpu":
+            # Many processors do it far slower, and some libraries crash on it.
+            raise InputError(f"precision={recipe.precision!r} is for GPUs; this model is on the cpu: use float32")
         self.joint = JointLoss(model, recipe)
         self.only_branch = self.joint.only_branch
         self.common = Generator(self.device)
@@ -74,9 +87,7 @@ class Stepper:
         return Share(self.common, self.place.rank, self.place.world, self.recipe.synchronise)
 
     def _factor(self, number: int) -> float:
-        recipe = self.recipe
-        progress = (number + 0.5) / (recipe.epochs * self.steps_per_epoch)
-        return SCHEDULES[recipe.schedule](progress, recipe.epochs, recipe.warmup, recipe.milestones, recipe.gamma)
+        return factor(self.recipe, (number + 0.5) / (self.recipe.epochs * self.steps_per_epoch))
 
     def _clip(self) -> None:
         if self.recipe.clip is None:

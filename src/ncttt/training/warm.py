@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ncttt.checkpoint import load
+from ncttt.checkpoint import check_fit, load
 from ncttt.errors import InputError
 
 
@@ -18,25 +18,21 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     `start` is a folder or a zoo name, as for `ncttt.load`, or a file of weights, such as torchvision's: `.safetensors`,
     or what torch.save wrote, of which nothing is executed.
     """
+    if not Path(start).exists() and len(Path(start).parts) > 1:
+        raise InputError(f"nothing to start from: {start} does not exist")
     weights = _read(Path(start)) if Path(start).is_file() else load(start).classifier.state_dict()
     own = net.state_dict()
-    fresh = [name for name in own if name.split(".")[-2:-1] and name in weights and own[name].shape != weights[name].shape]
-    last = {name.rsplit(".", 1)[0] for name, module in _linear_parameters(net)}
-    wrong = [name for name in fresh if name.rsplit(".", 1)[0] not in last]
-    wrong += sorted(own.keys() ^ weights.keys())
-    if wrong:
-        shapes = [tuple(part[wrong[0]].shape) if wrong[0] in part else "missing" for part in (weights, own)]
-        raise InputError(
-            f"{start} does not fit the {type(net).__name__}: {wrong[0]} is {shapes[0]} there, {shapes[1]} in the network"
-        )
-    net.load_state_dict({**own, **{name: weights[name] for name in own if name not in fresh}})
+    fresh = [name for name in _last_layer(net) if name in weights and own[name].shape != weights[name].shape]
+    taken = {name: tensor for name, tensor in weights.items() if name not in fresh}
+    check_fit({name: own[name] for name in own if name not in fresh}, taken, str(start))
+    net.load_state_dict(own | taken)
     return fresh
 
 
-def _linear_parameters(net: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The parameters of the last linear layer."""
+def _last_layer(net: nn.Module) -> list[str]:
+    """The names of the last linear layer's parameters."""
     linear = [(name, module) for name, module in net.named_modules() if isinstance(module, nn.Linear)][-1:]
-    return [(f"{name}.{kind}", module) for name, module in linear for kind in ("weight", "bias")]
+    return [f"{name}.{kind}" for name, module in linear for kind, _ in module.named_parameters()]
 
 
 def _read(path: Path) -> dict[str, Tensor]:
@@ -46,7 +42,9 @@ def _read(path: Path) -> dict[str, Tensor]:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"{path} is no file of weights alone (safetensors or torch.save of a state dict): {reason}") from None
+        raise InputError(
+            f"{path} is no file of weights alone (safetensors or torch.save of a state dict): {reason}"
+        ) from None
     found = found.get("state_dict", found) if isinstance(found, dict) else found
     if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
         raise InputError(f"{path} holds a {type(found).__name__}, not a dict of tensors by name")

@@ -83,7 +83,9 @@ class TensorBoard(Observer):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise InputError("TensorBoard is not installed; install it with: pip install 'ncttt[tensorboard]'") from None
+            raise InputError(
+                "TensorBoard is not installed; install it with: pip install 'ncttt[tensorboard]'"
+            ) from None
         self.writer = SummaryWriter(str(folder))
 
     def epoch(self, epoch: Epoch) -> None:

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from torch import Tensor
-
-from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
 from ncttt.errors import InputError, nearest
-from ncttt.optimizers import OPTIMIZERS
-from ncttt.training.schedules import SCHEDULES
 
-Augmentation = Callable[[Tensor], Tensor]
-
-
-def unchanged(images: Tensor) -> Tensor:
-    """No augmentation."""
-    return images
-
-
-AUGMENTATIONS: dict[str, Augmentation] = {
-    "none": unchanged,
-    "pad_crop_flip": pad_crop_flip,
-    "pad_crop_flip_cutout": pad_crop_flip_cutout,
-    "resize_crop_flip": partial(resize_crop_flip, size=224, resize=256),
-}
+# By name only: the command line shows a recipe's help without waiting for torch.
+OPTIMIZERS = ("sgd", "adam", "adamw")
+SCHEDULES = ("one_cycle", "cosine", "multi_step", "constant")
+AUGMENTATIONS = ("none", "pad_crop_flip", "pad_crop_flip_cutout", "resize_crop_flip")
 PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -54,7 +38,7 @@ class Recipe:
         gamma: The factor by which it lowers them.
         label_smoothing: Of the cross-entropy.
         clip: Largest norm of the gradient; none by default.
-        augment: none, pad_crop_flip or pad_crop_flip_cutout (32 pixels), resize_crop_flip (224), or a function of a batch.
+        augment: none, pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip (224 pixels), or a function of a batch.
         precision: float32, or bfloat16 or float16 for mixed precision on GPUs.
         compile: Run the step through torch.compile.
         synchronise: Pool the moments of BatchNorm and whitening over all processes.
@@ -79,7 +63,7 @@ class Recipe:
     gamma: float = 0.1
     label_smoothing: float = 0.0
     clip: float | None = None
-    augment: str | Augmentation = field(default="none")
+    augment: str | Callable[..., Any] = "none"
     precision: str = "float32"
     compile: bool = False
     synchronise: bool = False
@@ -103,10 +87,6 @@ class Recipe:
                 raise InputError(f"{name} must be below {limit}; found {getattr(self, name)!r}")
         if self.clip is not None and not self.clip > 0:
             raise InputError(f"clip must be positive, or none; found {self.clip!r}")
-
-    def augmentation(self) -> Augmentation:
-        """The function of a batch that `augment` names."""
-        return self.augment if callable(self.augment) else AUGMENTATIONS[self.augment]
 
     def settings(self) -> dict[str, Any]:
         """The recipe as JSON values; a function of the caller's own by its name."""
