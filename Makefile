@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-network check format clean
+.PHONY: demo test test-network zoo check format clean
 
 demo: $(READY)
 	$(BIN)/ncttt demo
@@ -14,6 +14,15 @@ test: $(READY)
 
 test-network: $(READY)
 	$(BIN)/pytest -m network
+
+# The shipped models, from scratch: about an hour and a half on two cores; interrupted, it goes on where it was.
+ZOO := start source ncttt
+zoo: $(READY)
+	$(BIN)/ncttt data get cifar10
+	for name in $(ZOO); do \
+		$(BIN)/ncttt train --config configs/cpu/cifar10-$$name.yaml --resume && \
+		$(BIN)/python -m ncttt.zoo runs/cifar10-small-$$name cifar10-small-$$name || exit 1; \
+	done
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -47,7 +47,7 @@ def check_log_determinant_by_jacobian() -> None:
         for row, found in zip(rows, flow(rows)[1], strict=True):
             step = 1e-6 * torch.eye(channels).double()
             differences = (flow(row + step)[0] - flow(row - step)[0]).T / 2e-6
-            exact = torch.autograd.functional.jacobian(lambda r: flow(r[None])[0][0], row)
+            exact = torch.autograd.functional.jacobian(lambda r, flow=flow: flow(r[None])[0][0], row)
             assert torch.allclose(differences, exact, atol=1e-6)
             assert torch.allclose(torch.linalg.slogdet(exact)[1], found, atol=1e-8)
 

@@ -62,7 +62,7 @@ def test_the_tail_makes_the_logits_of_the_features(name, layer, last):
 
 
 def test_the_tail_holds_what_follows_the_tap_and_nothing_else():
-    net, tail, _, _ = copied("resnet", "layer2")
+    _, tail, _, _ = copied("resnet", "layer2")
     names = {name.split(".")[0] for name, _ in tail.named_parameters()}
     assert "layer3" in names
     assert not names & {"layer1", "layer2", "fc", "stem", "conv1"}

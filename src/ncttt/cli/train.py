@@ -1,6 +1,7 @@
 """`ncttt train`: a classifier and its branch, by configuration file and overrides."""
 
 import json as json_module
+import sys
 from typing import Any
 
 from ncttt.recipe import Recipe
@@ -87,7 +88,11 @@ def train(
     )
     with process_group(device) as device:
         observers = [watcher(), *([TensorBoard(out)] if tensorboard else [])]
-        results = run_job(job, out, resume=resume, device=device, observers=observers)
+        try:
+            results = run_job(job, out, resume=resume, device=device, observers=observers)
+        except (SystemExit, KeyboardInterrupt):
+            print("ncttt: stopped; go on with --resume", file=sys.stderr)
+            raise
     if json:
         print(json_module.dumps(results))
     elif "test_accuracy" in results:

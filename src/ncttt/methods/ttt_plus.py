@@ -75,8 +75,7 @@ class TTTPlus(Method):
             return contrastive_loss(project_views(model, images), self.temperature)
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
-        """Two passes, because views and images have different batch statistics, and the source's moments are those of
-        images."""
+        """Two passes: views have other batch statistics than images, of which the source's moments are."""
         loss = images.new_zeros(())
         if self.contrastive_weight:
             loss = self.contrastive_weight * contrastive_loss(project_views(model, images), self.temperature)

@@ -1,5 +1,6 @@
 """Networks by name. Each remembers how it was made, so that a checkpoint can make it again."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,6 +62,9 @@ def build(name: str, **settings: Any) -> nn.Module:
     """
     if name not in MODELS:
         raise InputError(f"no network {name!r}{nearest(name, MODELS)}")
+    known = inspect.signature(MODELS[name]).parameters
+    for setting in settings.keys() - known.keys():
+        raise InputError(f"network {name!r} has no setting {setting!r}{nearest(setting, known)}")
     return MODELS[name](**settings)
 
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from ncttt import models
 from ncttt.branched import Branched, attach
 from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet, batches, load
+from ncttt.errors import InputError
 from ncttt.files import replace_file
 from ncttt.randomness import seeded
 from ncttt.recipe import Recipe
@@ -61,7 +61,16 @@ class Job:
             method = method_from({"name": self.method, **self.method_settings})
             layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
             model = attach(net, layer, method, example, self.mean, self.std)
-        return model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return model.to(_available(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _available(device: str) -> torch.device:
+    """The device of that name, if this machine has it."""
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device {device!r} cannot be used here: {reason}") from None
 
 
 def run_job(
@@ -72,13 +81,11 @@ def run_job(
     held_out = None if job.held_out is None else job.load(job.held_out)
     test = None if job.test is None else job.load(job.test)
     model = job.model(fit, device)
-    began = monotonic()
     history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers)
     results: dict[str, Any] = {
         "epochs": len(history),
         "images_seen": len(history) * len(fit),
         "minutes": round(sum(len(fit) / epoch.images_per_second for epoch in history) / 60, 2),
-        "minutes_with_evaluation": round((monotonic() - began) / 60, 2),
         "held_out": history[-1].held_out,
     }
     if place().first:

@@ -1,0 +1,192 @@
+"""Training speed against the usual loop, interleaved in one process, and what the auxiliary branch costs.
+
+    python benchmarks/training.py [--rounds 5] [--steps 8]
+
+The usual loop: per-image PIL transforms (pad, crop, flip) in a DataLoader, contiguous tensors, normalisation in the
+transform, eager. Ours: `ncttt.train`'s own step on batches that are cut and flipped as a whole, channels last. Both
+take the same steps of SGD on 32-pixel images with the same network; ways are compared by the median of their ratios
+within a round. The DataLoader gets the number of workers, of 0 and 2, with which it is faster. Peak memory is measured
+in processes of their own, workers included.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
+
+import ncttt
+from ncttt.data import ImageSet, batches
+from ncttt.origin import origin
+from ncttt.training.stepping import Stepper
+
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+NETWORKS = {
+    "small": (lambda: ncttt.models.small(width=24), 128),
+    "resnet50": (lambda: ncttt.models.resnet50(image_size=32), 32),
+}
+RECIPE = ncttt.Recipe(augment="pad_crop_flip")
+
+
+def images() -> ImageSet:
+    generator = np.random.default_rng(0)
+    pixels = generator.integers(0, 256, (20_000, 32, 32, 3), dtype=np.uint8)
+    return ImageSet(pixels, generator.integers(0, 10, len(pixels)), tuple("0123456789"))
+
+
+class PerImage(Dataset):
+    """What a tutorial writes: one picture at a time, through PIL."""
+
+    def __init__(self, data: ImageSet):
+        self.data = data
+        self.mean, self.std = (torch.tensor(values).view(3, 1, 1) for values in (MEAN, STD))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        picture = ImageOps.expand(Image.fromarray(self.data.images[index]), border=4)
+        left, top = random.randint(0, 8), random.randint(0, 8)
+        picture = picture.crop((left, top, left + 32, top + 32))
+        if random.random() < 0.5:
+            picture = ImageOps.mirror(picture)
+        pixels = torch.from_numpy(np.array(picture)).permute(2, 0, 1).contiguous().float().div(255)
+        return (pixels - self.mean) / self.std, int(self.data.labels[index])
+
+
+def usual(network: str, workers: int) -> Callable[[int], None]:
+    """Runs so many steps of the usual loop."""
+    make, batch = NETWORKS[network]
+    torch.manual_seed(0)
+    net = make().train()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4, nesterov=True)
+    loader = DataLoader(PerImage(images()), batch, shuffle=True, num_workers=workers, drop_last=True)
+    source = endless(lambda epoch: loader)
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            pixels, labels = next(source)
+            loss = F.cross_entropy(net(pixels), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+
+    return run
+
+
+def ours(network: str, method: ncttt.Method) -> Callable[[int], None]:
+    """Runs so many steps of our training."""
+    make, batch = NETWORKS[network]
+    torch.manual_seed(0)
+    model = ncttt.attach(make(), "layer4", method, torch.rand(2, 3, 32, 32), MEAN, STD)
+    model = model.to(memory_format=torch.channels_last).train()
+    data, stepper = images(), Stepper(model, RECIPE, steps_per_epoch=10_000)
+    stepper.prepare()
+    source = endless(lambda epoch: batches(data, batch, shuffle=True, epoch=epoch, drop_last=True))
+    numbers = iter(range(10_000))
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            stepper.step(next(numbers), *next(source))
+
+    return run
+
+
+def endless(epoch_of: Callable[[int], object]) -> Iterator:
+    epoch = 0
+    while True:
+        yield from epoch_of(epoch)  # type: ignore[misc]
+        epoch += 1
+
+
+WAYS: dict[str, Callable[[str], Callable[[int], None]]] = {
+    "usual, 0 workers": lambda network: usual(network, 0),
+    "usual, 2 workers": lambda network: usual(network, 2),
+    "ours": lambda network: ours(network, ncttt.Source()),
+    "ours with branch": lambda network: ours(network, ncttt.NCTTT()),
+}
+
+
+def seconds(run: Callable[[int], None], steps: int) -> float:
+    start = time.perf_counter()
+    run(steps)
+    return time.perf_counter() - start
+
+
+def measure(network: str, rounds: int, steps: int) -> dict[str, object]:
+    ways = {name: make(network) for name, make in WAYS.items()}
+    for run in ways.values():
+        run(2)
+    order = list(ways.items())
+    table = [{name: seconds(run, steps) for name, run in order[:: 1 if turn % 2 else -1]} for turn in range(rounds)]
+    batch = NETWORKS[network][1]
+    speed = {name: steps * batch / statistics.median(row[name] for row in table) for name in ways}
+    usual_way = max(("usual, 0 workers", "usual, 2 workers"), key=speed.__getitem__)
+    return {
+        "batch": batch,
+        "images/s": {name: round(value) for name, value in speed.items()},
+        "ours / usual": round(statistics.median(row[usual_way] / row["ours"] for row in table), 3),
+        "share of the branch in a step": round(
+            statistics.median(1 - row["ours"] / row["ours with branch"] for row in table), 3
+        ),
+        "peak memory, MiB": {name: peak_memory(name, network) for name in (usual_way, "ours", "ours with branch")},
+    }
+
+
+def peak_memory(way: str, network: str) -> int:
+    command = [sys.executable, __file__, "--memory-of", way, "--network", network]
+    return round(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def memory_of(way: str, network: str) -> float:
+    """Peak MiB of this process and its workers over two steps (Linux only)."""
+    run = WAYS[way](network)
+    run(2)
+    children = [path.parent for path in Path("/proc").glob("[0-9]*/status") if f"PPid:\t{own()}\n" in read(path)]
+    return sum(high_water(path) for path in (Path("/proc/self"), *children))
+
+
+def own() -> int:
+    return int(Path("/proc/self").resolve().name)
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # a process that has ended since it was listed
+        return ""
+
+
+def high_water(process: Path) -> float:
+    text = read(process / "status")
+    return int(text.split("VmHWM:")[1].split()[0]) / 1024 if "VmHWM:" in text else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--network", choices=NETWORKS)
+    parser.add_argument("--memory-of", choices=WAYS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory_of:
+        print(memory_of(options.memory_of, options.network))
+        return
+    networks = [options.network] if options.network else list(NETWORKS)
+    result = {network: measure(network, options.rounds, options.steps) for network in networks}
+    print(json.dumps({**result, "rounds": options.rounds, "steps": options.steps, **origin()}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The branch is watched: figures that mean what they say, and warnings when adaptation cannot help."""
+
+import math
+
+import pytest
+import tiny
+import torch
+
+import ncttt
+from ncttt.data import load
+from ncttt.training.health import held_out_figures
+
+HEALTHY = {"auxiliary": 0.4, "bayes_floor": 0.2, "spread": 1.0}
+
+
+def figures(model: ncttt.Branched) -> dict[str, float]:
+    return held_out_figures(model, load("digits", "val"))
+
+
+def test_means_do_not_depend_on_the_batches(monkeypatch):
+    model = ncttt.attach(ncttt.models.small(width=4), "layer2", ncttt.Source(), torch.rand(2, 3, 32, 32))
+    whole = figures(model)
+    monkeypatch.setattr("ncttt.training.health.BATCH", 7)
+    assert figures(model) == pytest.approx(whole, rel=1e-5)
+
+
+def test_two_looks_see_the_same_noise_and_leave_the_model_alone():
+    model = tiny.model().train()
+    assert figures(model) == figures(model)
+    assert model.training
+
+
+def test_the_floor_is_the_entropy_of_the_labels():
+    found = figures(tiny.model(sigma_in=0.0))
+    assert found["bayes_floor"] == 0  # without inner noise every view is surely in or out
+    assert found["soft_label"] == 0.5
+    assert figures(tiny.model(sigma_in=0.999))["bayes_floor"] == pytest.approx(math.log(2), abs=1e-3)
+
+
+def test_a_blind_discriminator_is_right_half_of_the_time_at_the_loss_of_a_guess():
+    model = tiny.model()
+    last = model.branch.heads[0].discriminator[-1]
+    torch.nn.init.zeros_(last.weight), torch.nn.init.zeros_(last.bias)
+    found = figures(model)
+    assert found["in_out_accuracy"] == 0.5
+    assert found["auxiliary"] == pytest.approx(math.log(2), abs=1e-6)
+    assert "learned nothing" in model.method.ailments(found)[0]
+
+
+def test_a_constant_projection_has_collapsed():
+    model = tiny.model(scaling="none")
+    torch.nn.init.zeros_(model.branch.heads[0].projector.weight)
+    found = figures(model)
+    assert found["spread"] == 0
+    assert any("collapsed" in ailment for ailment in model.method.ailments(found))
+
+
+def test_a_healthy_branch_has_no_ailment():
+    assert ncttt.NCTTT().ailments(HEALTHY) == []
+
+
+def test_an_ailing_branch_is_warned_of_once_half_way_and_once_at_the_end():
+    val, settings = load("digits", "val"), {"epochs": 4, "branch_lr": 1e-9, "batch_size": 32, "observers": []}
+    with pytest.warns(UserWarning, match="learned nothing") as caught:
+        ncttt.train(tiny.model(), tiny.digits(64), held_out=val, **settings)
+    texts = [str(warning.message) for warning in caught if "learned nothing" in str(warning.message)]
+    assert [text.split(",")[0] for text in texts] == ["after epoch 2", "after epoch 4"]

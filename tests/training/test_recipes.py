@@ -1,0 +1,139 @@
+"""Recipes: what they refuse, what their schedules give, and that the shipped configurations run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+import ncttt
+from ncttt import InputError, Recipe
+from ncttt.data import ImageSet
+from ncttt.recipe import AUGMENTATIONS, OPTIMIZERS
+from ncttt.training import stepping
+from ncttt.training.job import Job
+from ncttt.training.schedules import factor
+from ncttt.training.stepping import Stepper
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+PAPER = {"cifar10": 10, "cifar100": 100, "visda": 12}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lr": 0.0}, "lr must be positive; found 0.0"),
+        ({"weight_decay": -1.0}, "weight_decay must be finite and not negative; found -1.0"),
+        ({"lr": float("nan")}, "lr must be positive; found nan"),
+        ({"label_smoothing": 1.0}, "label_smoothing must be below 1; found 1.0"),
+        ({"clip": 0.0}, "clip must be positive, or none; found 0.0"),
+        ({"schedule": "cosin"}, "no schedule 'cosin'; did you mean 'cosine'"),
+        ({"branch": "alone"}, "no branch 'alone'; there are: joint, only"),
+        ({"augment": "crop"}, "no augment 'crop'"),
+        ({"precision": "float8"}, "no precision 'float8'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(InputError) as error:
+        Recipe(**settings)
+    assert message in str(error.value)
+
+
+def test_names_stand_for_what_exists():
+    assert set(AUGMENTATIONS) == set(stepping.AUGMENTATIONS)
+    assert set(OPTIMIZERS) == set(ncttt.optimizers.OPTIMIZERS)
+
+
+@pytest.mark.parametrize("name", ["multi_step", "cosine", "one_cycle"])
+def test_schedules_follow_torch(name):
+    """Against torch's own schedulers, at the middle of every step."""
+    epochs, per_epoch = 20, 5
+    steps = epochs * per_epoch
+    recipe = Recipe(epochs=epochs, schedule=name, milestones=(8, 15), gamma=0.2, warmup=0.25)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedulers = torch.optim.lr_scheduler
+    fine = 2 * steps  # half steps, because ours looks at the middle of a step
+    theirs = {
+        "multi_step": lambda: schedulers.MultiStepLR(optimizer, [8 * per_epoch * 2, 15 * per_epoch * 2], 0.2),
+        "cosine": lambda: schedulers.CosineAnnealingLR(optimizer, fine),
+        "one_cycle": lambda: schedulers.SequentialLR(
+            optimizer,
+            [
+                schedulers.LambdaLR(optimizer, lambda step: step / (fine / 4)),
+                schedulers.CosineAnnealingLR(optimizer, fine * 3 // 4),
+            ],
+            [fine // 4],
+        ),
+    }[name]()
+    expected = []
+    for half in range(fine):
+        if half % 2:
+            expected.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        theirs.step()
+    np.testing.assert_allclose([factor(recipe, (k + 0.5) / steps) for k in range(steps)], expected, atol=1e-6)
+
+
+def test_the_rate_of_a_step_is_what_the_optimizer_gets():
+    model = ncttt.attach(ncttt.models.small(width=4), "layer2", ncttt.NCTTT(), torch.rand(2, 3, 32, 32)).train()
+    recipe = Recipe(epochs=4, schedule="multi_step", milestones=(2,), lr=0.1, branch_lr=0.01)
+    stepper = Stepper(model, recipe, steps_per_epoch=3)
+    stepper.prepare()
+    for number, rates in ((5, (0.1, 0.01)), (6, (0.01, 0.001))):
+        stepper.step(number, torch.rand(4, 3, 32, 32), torch.randint(10, (4,)))
+        assert [o.param_groups[0]["lr"] for o in stepper.optimizers] == pytest.approx(rates)
+        assert stepper.rate(number) == pytest.approx(rates[0])
+
+
+def job(path: Path, **changes: object) -> Job:
+    settings = yaml.safe_load(path.read_text())
+    for name in ("out", "threads"):
+        settings.pop(name, None)
+    return Job(**(settings | {"recipe": Recipe(**settings["recipe"])} | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_configuration_is_understood(path):
+    if path.parent.name in ("cpu", "paper"):
+        assert job(path).recipe.epochs > 0
+
+
+def test_the_papers_settings():
+    cifar = job(CONFIGS / "paper/cifar10.yaml")
+    assert cifar.recipe == Recipe(
+        epochs=350,
+        batch_size=128,
+        auxiliary_weight=1.0,
+        lr=0.1,
+        branch_optimizer="sgd",
+        branch_lr=0.1,
+        branch_weight_decay=5e-4,
+        schedule="multi_step",
+        milestones=(150, 250),
+        augment="pad_crop_flip",
+    )
+    settings = dict(cifar.method_settings)
+    assert ncttt.NCTTT(**settings) == ncttt.NCTTT.paper_cifar()
+    visda = job(CONFIGS / "paper/visda.yaml")
+    assert (visda.recipe.batch_size, visda.recipe.epochs, visda.recipe.lr) == (50, 100, 0.01)
+    assert ncttt.NCTTT(**visda.method_settings) == ncttt.NCTTT.paper_visda()
+    assert {cifar.network, visda.network} == {"resnet50"}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_configurations_take_steps_and_their_loss_falls(name):
+    size = 256 if name == "visda" else 32
+    generator = np.random.default_rng(0)
+    count = 4 if name == "visda" else 8
+    pixels = generator.integers(0, 256, (count, size, size, 3), dtype=np.uint8)
+    data = ImageSet(pixels, np.arange(count) % PAPER[name], tuple(map(str, range(PAPER[name]))))
+    wanted = job(CONFIGS / f"paper/{name}.yaml", start=None)
+    model = wanted.model(data)
+    recipe = wanted.recipe.but(augment="none" if name != "visda" else lambda images: images[..., :224, :224])
+    history = ncttt.train(
+        model, data, recipe, epochs=3, batch_size=count, lr=0.01, branch_lr=0.01, schedule="constant", observers=[]
+    )
+    totals = [epoch.cross_entropy + epoch.auxiliary for epoch in history]
+    assert totals[-1] < totals[0]
+    assert model.branch.heads[0].dim == (16 if name == "visda" else 96 * 16 * 16)
