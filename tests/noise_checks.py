@@ -70,7 +70,7 @@ def check_discriminator_learns_the_right_side() -> None:
     logits, features = (t.detach() for t in model.forward_with_features(images(32)))
     optimizer = torch.optim.Adam(model.branch.parameters(), lr=1e-2)
     torch.manual_seed(0)
-    for _ in range(60):
+    for _ in range(150):
         optimizer.zero_grad()
         method.training_loss(model, images(32), features, logits).backward()
         optimizer.step()

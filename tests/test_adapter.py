@@ -32,7 +32,7 @@ def test_one_step_equals_a_hand_written_loop():
     def normalised(x):
         return (x - torch.tensor([0.5, 0.4, 0.3])[:, None, None]) / 0.2
 
-    encoder = nn.Sequential(net.conv1, net.bn1, net.relu, net.layer1, net.layer2)
+    encoder = nn.Sequential(net.layer1, net.layer2)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-2)
     for _ in range(2):
         maps = encoder(normalised(batch))
@@ -144,7 +144,7 @@ def forwards(adapter: ncttt.Adapter, layer: str) -> list[int]:
 
 def test_a_batch_at_source_level_takes_no_step_and_one_forward():
     adapter = ncttt.Adapter(calibrated(level=0.0), stop="source")
-    seen = forwards(adapter, "conv1")
+    seen = forwards(adapter, "layer1.0")
     logits = adapter(images(8))
     assert len(seen) == 1
     assert (adapter.trace.stopped, adapter.trace.steps) == ("source level", 0)
@@ -337,7 +337,7 @@ def test_an_error_in_the_middle_leaves_the_state_before_the_batch(protocol):
         if len(passes) == 3:
             raise Broken
 
-    handle = adapter.model.classifier.conv1.register_forward_hook(breaks)
+    handle = adapter.model.classifier.layer1[0].register_forward_hook(breaks)
     with pytest.raises(Broken):
         adapter(images(6, 1))
     handle.remove()

@@ -63,7 +63,7 @@ def train(
     import torch
 
     from ncttt.training.job import Job, run_job
-    from ncttt.training.processes import process_group
+    from ncttt.training.processes import place, process_group
     from ncttt.training.watching import TensorBoard, watcher
 
     if threads is not None:
@@ -87,13 +87,14 @@ def train(
         recipe=recipe,
     )
     with process_group(device) as device:
-        observers = [watcher(), *([TensorBoard(out)] if tensorboard else [])]
+        first = place().first
+        observers = [watcher(), *([TensorBoard(out)] if tensorboard and first else [])]
         try:
             results = run_job(job, out, resume=resume, device=device, observers=observers)
         except (SystemExit, KeyboardInterrupt):
             print("ncttt: stopped; go on with --resume", file=sys.stderr)
             raise
-    if json:
+    if first and json:
         print(json_module.dumps(results))
-    elif "test_accuracy" in results:
+    elif first and "test_accuracy" in results:
         print(f"{out}: test accuracy {results['test_accuracy']:.2%} after {results['minutes']} minutes of training")

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ncttt.branched import Branched, Features
 from ncttt.errors import InputError
 from ncttt.methods.base import Method, Objective
+from ncttt.methods.moving import moved_parameters
 from ncttt.methods.noise_branch import NoiseBranch
 from ncttt.modes import evaluating
 from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
@@ -163,15 +164,7 @@ class NCTTT(Method):
         return None if mean < 0 else mean - 2 * spread / images**0.5
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
-        encoder = model.encoder_parameters()
-        if self.moves == "encoder":
-            return encoder
-        if self.moves == "norm":
-            return {name: p for name, p in model.norm_parameters().items() if name in encoder}
-        moved = model.encoder_parameters(self.moves)
-        if not moved.keys() <= encoder.keys():
-            raise InputError(f"moves={self.moves!r} lies after the tapped {model.layer!r}, which cannot move it")
-        return moved
+        return moved_parameters(model, self.moves)
 
     def _noisy_views(self, model: Branched, features: Features, logits: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each head: logits and labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""

@@ -93,7 +93,7 @@ def synchronised_batch_norms(module: nn.Module) -> Iterator[None]:
 
     PyTorch's SyncBatchNorm needs GPUs and replaces the layers; this works on any device and leaves them as they are.
     """
-    layers = batch_norms(module) if processes() > 1 or place().world > 1 else []
+    layers = batch_norms(module) if place().world > 1 else []
     for layer in layers:
         layer.forward = partial(_forward, layer)  # type: ignore[method-assign]
     try:
@@ -111,7 +111,8 @@ def _forward(layer: _BatchNorm, features: Tensor) -> Tensor:
     exact = features.to(torch.promote_types(features.dtype, torch.float32))
     mean = mean_over_processes(exact.mean(axes))
     var = mean_over_processes((exact - mean.view(shape)).square().mean(axes))
-    _remember(layer, mean, var, count=features.numel() // features.shape[1] * processes())
+    if layer.track_running_stats:
+        _remember(layer, mean, var, count=features.numel() // features.shape[1] * processes())
     # Normalising by given moments is what evaluation does, with gradients through both of them.
     scale = (var + layer.eps).rsqrt() * (1.0 if layer.weight is None else layer.weight)
     shift = -mean * scale + (0.0 if layer.bias is None else layer.bias)

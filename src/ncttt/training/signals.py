@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 
 class Request:
@@ -17,12 +18,11 @@ class Request:
         self.signal = number
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
 
-    def obey(self) -> None:
-        """Leave by the exception that the signal stands for."""
+    def obey(self) -> NoReturn:
+        """Leave by the exception that the signal stands for; SIGTERM, if it was another process that got one."""
         if self.signal == signal.SIGINT:
             raise KeyboardInterrupt
-        if self.signal is not None:
-            raise SystemExit(128 + self.signal)
+        raise SystemExit(128 + (self.signal or signal.SIGTERM))
 
 
 @contextmanager

@@ -23,7 +23,9 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     weights = _read(Path(start)) if Path(start).is_file() else load(start).classifier.state_dict()
     own = net.state_dict()
     fresh = [name for name in _last_layer(net) if name in weights and own[name].shape != weights[name].shape]
-    taken = {name: tensor for name, tensor in weights.items() if name not in fresh}
+    # Older files do not count the batches of BatchNorm, and nobody needs the count.
+    counts = {name: tensor for name, tensor in own.items() if name.endswith("num_batches_tracked")}
+    taken = {name: tensor for name, tensor in (counts | weights).items() if name not in fresh}
     check_fit({name: own[name] for name in own if name not in fresh}, taken, str(start))
     net.load_state_dict(own | taken)
     return fresh
