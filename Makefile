@@ -15,8 +15,8 @@ test: $(READY)
 test-network: $(READY)
 	$(BIN)/pytest -m network
 
-# The shipped models, from scratch: about an hour and a half on two cores; interrupted, it goes on where it was.
-ZOO := start source ncttt
+# The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
+ZOO := start source ncttt clust3 ttt-flow ttt ttt-plus
 zoo: $(READY)
 	$(BIN)/ncttt data get cifar10
 	for name in $(ZOO); do \
