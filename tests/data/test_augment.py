@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ncttt.data.augment import pad_crop_flip, random_crop_flip, resize_crop_flip
+from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, random_crop_flip, resize_crop_flip
 from ncttt.errors import InputError
 
 
@@ -73,3 +73,20 @@ def test_a_window_larger_than_the_image():
 def test_a_single_image_is_refused(augment):
     with pytest.raises(InputError, match=r"have shape \(3, 32, 32\); expected \(B, C, H, W\)"):
         augment(torch.rand(3, 32, 32))
+
+
+def test_cutout_greys_one_square_of_every_image_and_keeps_the_layout():
+    images = torch.full((64, 32, 32, 3), 0.9).permute(0, 3, 1, 2)
+    torch.manual_seed(0)
+    cut = pad_crop_flip_cutout(images, side=8)
+    grey = (cut == 0.5).all(1)
+    assert cut.is_contiguous(memory_format=torch.channels_last)
+    for mask in grey:
+        rows, columns = mask.any(1).nonzero().flatten(), mask.any(0).nonzero().flatten()
+        assert 4 <= len(rows) <= 8  # half of the square at least: its middle lies inside
+        assert 4 <= len(columns) <= 8
+        assert mask.sum() == len(rows) * len(columns)
+        assert len(rows) == rows[-1] - rows[0] + 1
+    middles = {(int(mask.any(1).nonzero()[0]), int(mask.any(0).nonzero()[0])) for mask in grey}
+    assert len(middles) > 40
+    assert bool((images == 0.9).all())

@@ -29,7 +29,8 @@ def pad_crop_flip_cutout(images: Tensor, side: int = 8, generator: Generator | N
         middles = _integers(length, len(images), images, generator)
         inside.append(torch.arange(length, device=images.device) - middles[:, None] + side // 2)
     rows, columns = ((offset >= 0) & (offset < side) for offset in inside)
-    return images.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0.5)
+    # In place, on the images that were just made: a new tensor would not be channels_last.
+    return images.masked_fill_((rows[:, :, None] & columns[:, None, :])[:, None], 0.5)
 
 
 def resize_crop_flip(images: Tensor, size: int = 224, resize: int = 256, generator: Generator | None = None) -> Tensor:

@@ -50,7 +50,7 @@ class Progress:
     def from_facts(cls, facts: dict[str, Any]) -> Progress:
         """The progress that `facts` gave."""
         history = [Epoch(**epoch) for epoch in facts["history"]]
-        return cls(history, facts["step"], tuple(facts["sums"]), facts["scaler"])
+        return cls(history, facts["step"], tuple(facts["sums"]), facts.get("scaler", {}))
 
 
 class Run:
