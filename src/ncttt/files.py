@@ -11,8 +11,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:
-    """Fill all temporary files first, then rename them one after another: either all are new, or none is touched."""
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in contents}
+    """Fill all temporary files first, then rename them one after another: a full disk leaves all old files whole."""
+    temporary = {path: path.with_name(f".{path.name}.new") for path in contents}
     try:
         for path, content in contents.items():
             with temporary[path].open("wb") as file:

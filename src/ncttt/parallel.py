@@ -6,6 +6,7 @@ Outside of a distributed training every function here does the plain thing.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, distributed
@@ -42,11 +43,23 @@ def processes() -> int:
 
 def mean_over_processes(local: Tensor) -> Tensor:
     """The mean of a tensor over the processes that pool their moments; gradients flow to all of them."""
-    if processes() == 1:
-        return local
-    from torch.distributed.nn.functional import all_reduce  # differentiable, unlike distributed.all_reduce
+    return local if processes() == 1 else _Sum.apply(local) / processes()
 
-    return all_reduce(local.contiguous(), distributed.ReduceOp.SUM) / processes()
+
+class _Sum(torch.autograd.Function):
+    """The sum over all processes; what each adds to the loss of all of them comes back."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Tensor) -> Tensor:
+        total = local.contiguous().clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous().clone()
+        distributed.all_reduce(total)
+        return total
 
 
 def draw(sample: Callable[[Tensor, Generator | None], Tensor], like: Tensor, dim: int = 0) -> Tensor:

@@ -27,7 +27,8 @@ class Recipe:
         auxiliary_weight: Of the method's loss beside the cross-entropy; by default the method's own.
         optimizer: Of the classifier: sgd, adam or adamw.
         lr: Its highest learning rate.
-        momentum: Of SGD, in Nesterov's form.
+        momentum: Of SGD.
+        nesterov: Whether the momentum, if there is any, is Nesterov's.
         weight_decay: Of the classifier.
         branch_optimizer: Of the branch.
         branch_lr: Its highest learning rate; it follows the same schedule.
@@ -53,6 +54,7 @@ class Recipe:
     optimizer: str = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
+    nesterov: bool = True
     weight_decay: float = 5e-4
     branch_optimizer: str = "adamw"
     branch_lr: float = 2e-3
@@ -85,6 +87,8 @@ class Recipe:
         for name, limit in {"label_smoothing": 1, "warmup": 1, "momentum": 1}.items():
             if getattr(self, name) >= limit:
                 raise InputError(f"{name} must be below {limit}; found {getattr(self, name)!r}")
+        if self.auxiliary_weight is not None and not 0 <= self.auxiliary_weight < float("inf"):
+            raise InputError(f"auxiliary_weight must be finite and not negative; found {self.auxiliary_weight!r}")
         if self.clip is not None and not self.clip > 0:
             raise InputError(f"clip must be positive, or none; found {self.clip!r}")
 

@@ -8,7 +8,8 @@ import torch
 import yaml
 
 import ncttt
-from ncttt import InputError, Recipe
+from ncttt import InputError, Recipe, models
+from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet
 from ncttt.recipe import AUGMENTATIONS, OPTIMIZERS
 from ncttt.training import stepping
@@ -27,6 +28,7 @@ PAPER = {"cifar10": 10, "cifar100": 100, "visda": 12}
         ({"weight_decay": -1.0}, "weight_decay must be finite and not negative; found -1.0"),
         ({"lr": float("nan")}, "lr must be positive; found nan"),
         ({"label_smoothing": 1.0}, "label_smoothing must be below 1; found 1.0"),
+        ({"auxiliary_weight": -1.0}, "auxiliary_weight must be finite and not negative; found -1.0"),
         ({"clip": 0.0}, "clip must be positive, or none; found 0.0"),
         ({"schedule": "cosin"}, "no schedule 'cosin'; did you mean 'cosine'"),
         ({"branch": "alone"}, "no branch 'alone'; there are: joint, only"),
@@ -96,7 +98,11 @@ def job(path: Path, **changes: object) -> Job:
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_every_configuration_is_understood(path):
     if path.parent.name in ("cpu", "paper"):
-        assert job(path).recipe.epochs > 0
+        wanted = job(path)
+        assert method_from({"name": wanted.method, **wanted.method_settings}).name == wanted.method
+        net = models.build(wanted.network, **wanted.network_settings)
+        layers = [wanted.layer] if isinstance(wanted.layer, str) else wanted.layer
+        assert all(net.get_submodule(layer) for layer in layers)
 
 
 def test_the_papers_settings():
@@ -111,6 +117,7 @@ def test_the_papers_settings():
         branch_weight_decay=5e-4,
         schedule="multi_step",
         milestones=(150, 250),
+        nesterov=False,
         augment="pad_crop_flip",
     )
     settings = dict(cifar.method_settings)

@@ -128,6 +128,21 @@ def test_settings_train(settings):
     assert history[-1].cross_entropy < history[0].cross_entropy
 
 
+def test_a_date_can_be_the_seed():
+    assert len(ncttt.train(tiny.model(), tiny.digits(32), epochs=1, batch_size=32, seed=20261116, observers=[])) == 1
+
+
+def test_compiled_parts_take_the_steps_of_eager_ones():
+    eager, compiled = tiny.model(), tiny.model()
+    settings = {"epochs": 2, "batch_size": 32, "observers": []}
+    expected = ncttt.train(eager, tiny.digits(96), **settings)
+    found = ncttt.train(compiled, tiny.digits(96), compile=True, **settings)
+    for one, two in zip(expected, found, strict=True):
+        assert two.cross_entropy == pytest.approx(one.cross_entropy, rel=1e-3)
+        assert two.auxiliary == pytest.approx(one.auxiliary, rel=1e-3)
+    assert not any("forward" in vars(module) for module in compiled.modules())
+
+
 def test_clipping_bounds_the_step():
     moved = []
     for clip in (1e-4, None):
@@ -153,5 +168,10 @@ def test_what_does_not_fit_is_refused():
         ncttt.train(tiny.model(), data, optimizer="sdg")
     with pytest.raises(InputError, match="precision='bfloat16' is for GPUs"):
         ncttt.train(tiny.model(), data, precision="bfloat16")
+    with pytest.raises(InputError, match="compile and synchronise do not go together"):
+        ncttt.train(tiny.model(), data, compile=True, synchronise=True)
+    other = ncttt.data.ImageSet(data.images, data.labels, tuple("abcdefghij"), "letters")
+    with pytest.raises(InputError, match="the classes of letters are not those of digits fit"):
+        ncttt.train(tiny.model(), data, held_out=other)
     with pytest.raises(InputError, match="resuming needs the folder"):
         ncttt.train(tiny.model(), data, resume=True)

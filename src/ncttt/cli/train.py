@@ -64,6 +64,7 @@ def train(
 
     from ncttt.training.job import Job, run_job
     from ncttt.training.processes import place, process_group
+    from ncttt.training.run import Run
     from ncttt.training.watching import TensorBoard, watcher
 
     if threads is not None:
@@ -88,11 +89,14 @@ def train(
     )
     with process_group(device) as device:
         first = place().first
+        if first and resume and not Run(out).begun:
+            print(f"ncttt: nothing to resume in {out}; beginning", file=sys.stderr)
         observers = [watcher(), *([TensorBoard(out)] if tensorboard and first else [])]
         try:
             results = run_job(job, out, resume=resume, device=device, observers=observers)
         except (SystemExit, KeyboardInterrupt):
-            print("ncttt: stopped; go on with --resume", file=sys.stderr)
+            if first and Run(out).begun:
+                print("ncttt: stopped; go on with --resume", file=sys.stderr)
             raise
     if first and json:
         print(json_module.dumps(results))

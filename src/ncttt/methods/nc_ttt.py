@@ -106,7 +106,7 @@ class NCTTT(Method):
                     "in_out_accuracy": 0.5 * ((inner > 0).float().mean() + (outer <= 0).float().mean()),
                     "bayes_floor": torch.special.entr(labels).add(torch.special.entr(1 - labels)).mean(),
                     "soft_label": labels.mean(),
-                    "spread": projected.flatten(0, 1).std(0).mean(),
+                    "spread": projected.flatten(0, 1).std(0, correction=0).mean(),
                 }
             )
         return {name: torch.stack([head[name] for head in heads]).mean() for name in heads[0]}
@@ -175,10 +175,12 @@ class NCTTT(Method):
             return torch.cat([kind.sample(like, sigma, generator) for sigma in (self.sigma_in, self.sigma_out)])
 
         found = []
-        for head, projected in branch.each(features):
-            noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
-            labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
-            found.append((head.discriminate(projected + noise, condition), labels, projected))
+        # Half precision, where the rest of a training uses it, is coarser than small noise.
+        with torch.autocast(logits.device.type, enabled=False):
+            for head, projected in branch.each(features):
+                noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
+                labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
+                found.append((head.discriminate(projected + noise, condition), labels, projected))
         return found
 
     def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:

@@ -89,7 +89,7 @@ class NoiseHead(nn.Module):
 
     def project(self, features: Tensor) -> Tensor:
         """Projected features as noise-sized vectors `(B, P, dim)`; P is 1 for the flat head."""
-        projected = self.projector(as_positions(features))
+        projected = self.projector(as_positions(features).to(self.projector.weight.dtype))
         projected = self.scaling(projected.flatten(0, 1)).view_as(projected)
         if not self.flat:
             return projected

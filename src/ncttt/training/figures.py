@@ -6,7 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Epoch:
-    """Means over one epoch of training, and the figures of the held-out images after it."""
+    """Means over one epoch of training, and the figures of the held-out images after it.
+
+    `images_per_second` is that of the training alone; `seconds` are those of training and evaluation.
+    """
 
     number: int
     cross_entropy: float
@@ -14,6 +17,7 @@ class Epoch:
     accuracy: float
     lr: float = 0.0
     images_per_second: float = 0.0
+    seconds: float = 0.0
     held_out: dict[str, float] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
@@ -25,5 +29,6 @@ class Epoch:
             "auxiliary": self.auxiliary,
             "accuracy": self.accuracy,
             "images_per_second": round(self.images_per_second, 1),
+            "seconds": round(self.seconds, 1),
         }
         return values | {f"val_{name}": value for name, value in self.held_out.items()}

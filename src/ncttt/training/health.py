@@ -12,18 +12,16 @@ from ncttt.data import ImageSet, batches
 from ncttt.modes import evaluating
 from ncttt.randomness import seeded
 
-BATCH = 500  # larger batches change no figure, only the time
-
 
 @torch.no_grad()
-def held_out_figures(model: Branched, data: ImageSet, seed: int = 0) -> dict[str, float]:
+def held_out_figures(model: Branched, data: ImageSet, batch_size: int, seed: int = 0) -> dict[str, float]:
     """Accuracy, cross-entropy, auxiliary loss and the method's own health figures, as means over the images.
 
     The noise is seeded, so that two epochs, or two trainings, are compared on the same draws.
     """
     device, sums = model.mean.device, defaultdict(float)
     with evaluating(model), seeded(seed, device):
-        for images, labels in batches(data, BATCH, device=device):
+        for images, labels in batches(data, batch_size, device=device):
             logits, features = model.forward_with_features(images)
             figures = {
                 "accuracy": (logits.argmax(1) == labels).float().mean(),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import torch
 
@@ -14,13 +15,13 @@ from ncttt import models
 from ncttt.branched import Branched, attach
 from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet, batches, load
-from ncttt.errors import InputError
 from ncttt.files import replace_file
 from ncttt.randomness import seeded
 from ncttt.recipe import Recipe
 from ncttt.training.health import held_out_figures
-from ncttt.training.loop import train
-from ncttt.training.processes import place
+from ncttt.training.loop import check_classes, train
+from ncttt.training.processes import available, place
+from ncttt.training.run import Run
 from ncttt.training.warm import warm_start
 from ncttt.training.watching import Observer
 
@@ -56,21 +57,14 @@ class Job:
         with seeded(self.recipe.seed):
             net = models.build(self.network, **{"num_classes": len(data.classes), **self.network_settings})
             if self.start is not None:
-                warm_start(net, self.start)
+                fresh = warm_start(net, self.start)
+                if fresh:
+                    warn(f"{self.start} has other classes: {', '.join(fresh)} begin anew", stacklevel=2)
             example = next(iter(batches(data, 2)))[0][..., : self.image_size, : self.image_size]
             method = method_from({"name": self.method, **self.method_settings})
             layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
             model = attach(net, layer, method, example, self.mean, self.std)
-        return model.to(_available(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-
-def _available(device: str) -> torch.device:
-    """The device of that name, if this machine has it."""
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"device {device!r} cannot be used here: {reason}") from None
+        return model.to(available(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def run_job(
@@ -80,16 +74,19 @@ def run_job(
     fit = job.load(job.split)
     held_out = None if job.held_out is None else job.load(job.held_out)
     test = None if job.test is None else job.load(job.test)
-    model = job.model(fit, device)
-    history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers)
+    resumes = resume and Run(run).begun  # then the weights come from the run
+    model = (replace(job, start=None) if resumes else job).model(fit, device)
+    for images in (fit, test):
+        check_classes(model, images)
+    about = {name: getattr(job, name) for name in ("start", "split", "held_out", "test", "image_size", "train_size")}
+    history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers, about=about)
     results: dict[str, Any] = {
         "epochs": len(history),
-        "images_seen": len(history) * len(fit),
-        "minutes": round(sum(len(fit) / epoch.images_per_second for epoch in history) / 60, 2),
+        "minutes": round(sum(epoch.seconds for epoch in history) / 60, 2),
         "held_out": history[-1].held_out,
     }
     if place().first:
         if test is not None:
-            results["test_accuracy"] = held_out_figures(model, test)["accuracy"]
+            results["test_accuracy"] = held_out_figures(model, test, job.recipe.batch_size)["accuracy"]
         replace_file(Path(run) / "results.json", (json.dumps(results, indent=2) + "\n").encode())
     return results

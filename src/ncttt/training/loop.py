@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +13,17 @@ from warnings import warn
 import torch
 
 from ncttt.branched import Branched
-from ncttt.data import ImageSet, batches
+from ncttt.checkpoint import describe
+from ncttt.data import Batches, ImageSet, batches
 from ncttt.errors import InputError
 from ncttt.randomness import seeded
 from ncttt.recipe import Recipe
+from ncttt.training.compiling import compiled
 from ncttt.training.figures import Epoch
 from ncttt.training.health import held_out_figures
 from ncttt.training.joint import training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
-from ncttt.training.run import CALIBRATION_BATCH, Progress, Run
+from ncttt.training.run import Progress, Run
 from ncttt.training.signals import Request, listening
 from ncttt.training.stepping import Stepper
 from ncttt.training.watching import Observer, watcher
@@ -36,24 +38,26 @@ def train(
     run: str | Path | None = None,
     resume: bool = False,
     observers: Sequence[Observer] | None = None,
+    about: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> list[Epoch]:
     """Train classifier and branch jointly, in place, and calibrate the method on `held_out` source images.
 
     Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
     images, a part of the training set, are evaluated after every epoch. In a `run` folder everything is kept that is
-    needed to `resume` after a kill, with the best and the last model. `observers` replace the progress display. The
-    model's weights are laid out channels last, which is faster.
+    needed to `resume` after a kill, with the best and the last model; `about` is kept with its configuration.
+    `observers` replace the progress display. The model's weights are laid out channels last, which is faster.
     """
     recipe = (recipe or Recipe()).but(**settings)
     for images in (data, held_out):
-        _check_classes(model, images)
-    folder = None if run is None else Run(run, writes=place().first)
-    if resume and folder is None:
+        check_classes(model, images)
+    if held_out is not None and held_out.classes != data.classes:
+        raise InputError(f"the classes of {held_out.name} are not those of {data.name}")
+    if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
     observers = [watcher()] if observers is None else observers
-    training = _Training(model, data, recipe, held_out, folder, observers if place().first else ())
-    training.run(resume)
+    training = _Training(model, data, recipe, held_out, None if run is None else Run(run), observers)
+    training.run(resume, {} if about is None else dict(about))
     return training.progress.history
 
 
@@ -69,59 +73,85 @@ class _Training:
         folder: Run | None,
         observers: Sequence[Observer],
     ):
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.model, self.data, self.recipe, self.held_out = model, data, recipe, held_out
-        self.folder, self.observers, self.device = folder, observers, model.mean.device
+        self.folder, self.device = folder, model.mean.device
+        self.observers = observers if place().first else ()
         self.steps_per_epoch = len(data) // recipe.batch_size
         if not self.steps_per_epoch:
             raise InputError(f"nothing to train: {len(data)} images give no batch of {recipe.batch_size}")
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.stepper = Stepper(model, recipe, self.steps_per_epoch)
         self.progress = Progress([])
 
-    def run(self, resume: bool) -> None:
+    @property
+    def steps_done(self) -> int:
+        """Over all epochs."""
+        return len(self.progress.history) * self.steps_per_epoch + self.progress.step
+
+    def run(self, resume: bool, about: dict[str, Any]) -> None:
         """Train what is left, then calibrate and write the model."""
         if self.folder is not None:
-            self.progress = self.folder.begin(self.model, self.recipe, self.data, resume) or self.progress
+            self.progress = self.folder.begin(self._config() | {"about": about}, resume)
+            self._check_together()
         with ExitStack() as stack:
             request = stack.enter_context(listening()) if self.folder else Request()
-            stack.enter_context(seeded(self.recipe.seed, self.device))
-            stack.enter_context(training_mode(self.model, self.stepper.only_branch))
-            if self.recipe.synchronise:
-                stack.enter_context(synchronised_batch_norms(self.model))
-            self.stepper.prepare()
+            self._enter(stack)
             if self.folder is not None and self.progress.begun:
                 self.folder.restore(self.model, self.stepper.optimizers)
                 self.stepper.scaler.load_state_dict(self.progress.scaler)
-            self._tell_begin(stack)
+            for observer in self.observers:
+                observer.begin(self.recipe.epochs * self.steps_per_epoch, self.recipe.epochs, self.steps_done)
+                stack.callback(observer.end)
             while len(self.progress.history) < self.recipe.epochs:
                 self._epoch(len(self.progress.history), request)
+            if request.signal is not None:
+                request.obey()
         self._finish()
 
-    def _tell_begin(self, stack: ExitStack) -> None:
-        done = len(self.progress.history) * self.steps_per_epoch + self.progress.step
-        for observer in self.observers:
-            observer.begin(self.recipe.epochs * self.steps_per_epoch, self.recipe.epochs, done)
-            stack.callback(observer.end)
+    def _enter(self, stack: ExitStack) -> None:
+        """Random numbers, modes and forwards of a training, until the stack is left."""
+        stack.enter_context(seeded(self.recipe.seed, self.device))
+        stack.enter_context(training_mode(self.model, self.stepper.only_branch))
+        if self.recipe.synchronise:
+            stack.enter_context(synchronised_batch_norms(self.model))
+        if self.recipe.compile:
+            stack.enter_context(compiled(self.model))
+        self.stepper.prepare()
+
+    def _config(self) -> dict[str, Any]:
+        held_out = None if self.held_out is None else self.held_out.name
+        sets = {"name": self.data.name, "images": len(self.data), "held_out": held_out}
+        return {"recipe": self.recipe.settings(), "model": describe(self.model), "data": sets}
+
+    def _check_together(self) -> None:
+        done = torch.tensor(float(self.steps_done), device=self.device)
+        if mean_of_all(done) != done:
+            raise InputError("the processes found different states to resume from; all must see the same run folder")
 
     def _epoch(self, number: int, request: Request) -> None:
         progress, first = self.progress, number * self.steps_per_epoch
-        sums, began, before = torch.tensor(progress.sums, device=self.device), monotonic(), progress.step
+        sums, began = torch.tensor(progress.sums, device=self.device), monotonic() - progress.seconds
         for images, labels in self._batches(number):
             figures = self.stepper.step(first + progress.step, images, labels)
             sums += figures
             progress.step += 1
             for observer in self.observers:
                 observer.step(first + progress.step, figures, self.recipe.batch_size)
-            if self.folder is not None and any_process(request.signal is not None, self.device):
-                progress.sums = tuple(sums.tolist())
+            if self._asked_to_stop(request):
+                progress.sums, progress.seconds = tuple(mean_of_all(sums).tolist()), monotonic() - began
                 self._keep()
                 request.obey()
-        speed = (progress.step - before) * self.recipe.batch_size / (monotonic() - began)
         means = mean_of_all(sums / self.steps_per_epoch).tolist()
+        speed = self.steps_per_epoch * self.recipe.batch_size / (monotonic() - began)
         rate = self.stepper.rate(first + progress.step - 1)
-        self._end_epoch(Epoch(number + 1, *means, lr=rate, images_per_second=speed))
+        self._end_epoch(Epoch(number + 1, *means, lr=rate, images_per_second=speed), began)
 
-    def _batches(self, epoch: int) -> Any:
+    def _asked_to_stop(self, request: Request) -> bool:
+        if self.folder is None or (place().world > 1 and not self.stepper.looks(self.steps_done)):
+            return False
+        return any_process(request.signal is not None, self.device)
+
+    def _batches(self, epoch: int) -> Batches:
         here = place()
         left = batches(
             self.data,
@@ -137,12 +167,14 @@ class _Training:
         )
         return replace(left, order=left.order[self.progress.step :])
 
-    def _end_epoch(self, epoch: Epoch) -> None:
+    def _end_epoch(self, epoch: Epoch, began: float) -> None:
         if self.held_out is not None and place().first:
-            epoch = replace(epoch, held_out=held_out_figures(self.model, self.held_out, self.recipe.seed))
+            figures = held_out_figures(self.model, self.held_out, self.recipe.batch_size, self.recipe.seed)
+            epoch = replace(epoch, held_out=figures)
             if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
-                for ailment in self.model.method.ailments(epoch.held_out):
+                for ailment in self.model.method.ailments(figures):
                     warn(f"after epoch {epoch.number}, {ailment}", stacklevel=5)
+        epoch = replace(epoch, seconds=monotonic() - began)
         self.progress = Progress([*self.progress.history, epoch])
         self._keep()
         for observer in self.observers:
@@ -155,13 +187,15 @@ class _Training:
             self.folder.keep(self.model, self.stepper.optimizers, self.progress)
 
     def _finish(self) -> None:
+        size = self.recipe.batch_size
         if self.held_out is not None:
-            self.model.method.calibrate(self.model, batches(self.held_out, CALIBRATION_BATCH, device=self.device))
+            self.model.method.calibrate(self.model, batches(self.held_out, size, device=self.device))
         if self.folder is not None:
-            self.folder.finish(self.model, self.held_out, self.progress.history)
+            self.folder.finish(self.model, self.held_out, size, self.progress.history)
 
 
-def _check_classes(model: Branched, data: ImageSet | None) -> None:
+def check_classes(model: Branched, data: ImageSet | None) -> None:
+    """Raise an `InputError` unless the model was made by `attach` and has as many classes as the data."""
     if not isinstance(model, Branched) or model.input_shape is None:
         raise InputError(f"train takes a model made by ncttt.attach; found a {type(model).__name__}")
     if data is None:

@@ -12,7 +12,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from ncttt.errors import InputError
-from ncttt.norm import batch_norms
 from ncttt.parallel import mean_over_processes, processes
 
 
@@ -36,14 +35,22 @@ def place() -> Place:
     return Place()
 
 
+def available(device: str) -> torch.device:
+    """The device of that name, if this machine has it."""
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
+
+
 @contextmanager
 def process_group(device: str) -> Iterator[str]:
     """Join the group that torchrun announces in the environment, if any; gives the device of this process."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         yield device
         return
-    cuda = torch.device(device).type == "cuda"
-    if cuda and torch.device(device).index is None:
+    cuda = available(device).type == "cuda"
+    if cuda:
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)
     distributed.init_process_group("nccl" if cuda else "gloo")
@@ -93,8 +100,10 @@ def synchronised_batch_norms(module: nn.Module) -> Iterator[None]:
 
     PyTorch's SyncBatchNorm needs GPUs and replaces the layers; this works on any device and leaves them as they are.
     """
-    layers = batch_norms(module) if place().world > 1 else []
+    layers = [m for m in module.modules() if isinstance(m, _BatchNorm)] if place().world > 1 else []
     for layer in layers:
+        if type(layer) not in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d):
+            raise InputError(f"synchronise knows PyTorch's own BatchNorm layers; found a {type(layer).__name__}")
         layer.forward = partial(_forward, layer)  # type: ignore[method-assign]
     try:
         yield
@@ -104,14 +113,14 @@ def synchronised_batch_norms(module: nn.Module) -> Iterator[None]:
 
 
 def _forward(layer: _BatchNorm, features: Tensor) -> Tensor:
-    if not layer.training or processes() == 1:
+    if not (layer.training or layer.running_mean is None) or processes() == 1:
         return type(layer).forward(layer, features)
     axes = [axis for axis in range(features.ndim) if axis != 1]
     shape = [1, -1] + [1] * (features.ndim - 2)
     exact = features.to(torch.promote_types(features.dtype, torch.float32))
     mean = mean_over_processes(exact.mean(axes))
     var = mean_over_processes((exact - mean.view(shape)).square().mean(axes))
-    if layer.track_running_stats:
+    if layer.track_running_stats and layer.running_mean is not None:
         _remember(layer, mean, var, count=features.numel() // features.shape[1] * processes())
     # Normalising by given moments is what evaluation does, with gradients through both of them.
     scale = (var + layer.eps).rsqrt() * (1.0 if layer.weight is None else layer.weight)

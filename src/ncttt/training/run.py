@@ -19,22 +19,22 @@ from ncttt.data import ImageSet, batches
 from ncttt.errors import InputError
 from ncttt.files import replace_file
 from ncttt.origin import origin
-from ncttt.recipe import Recipe
 from ncttt.training.curves import draw_curves
 from ncttt.training.figures import Epoch
+from ncttt.training.processes import place
 from ncttt.training.state import load_state, read_facts, save_state
 
-CALIBRATION_BATCH = 128
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
 
 
 @dataclass
 class Progress:
-    """How far a training has come: whole epochs, steps of the epoch in hand, their sums, the scale of float16."""
+    """How far a training has come: whole epochs; of the one in hand steps, sums and seconds; the scale of float16."""
 
     history: list[Epoch]
     step: int = 0
     sums: tuple[float, ...] = (0.0, 0.0, 0.0)
+    seconds: float = 0.0
     scaler: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -50,50 +50,53 @@ class Progress:
     def from_facts(cls, facts: dict[str, Any]) -> Progress:
         """The progress that `facts` gave."""
         history = [Epoch(**epoch) for epoch in facts["history"]]
-        return cls(history, facts["step"], tuple(facts["sums"]), facts.get("scaler", {}))
+        return cls(history, facts["step"], tuple(facts["sums"]), facts["seconds"], facts["scaler"])
 
 
 class Run:
     """A run folder; only the first process writes to it."""
 
-    def __init__(self, folder: str | Path, writes: bool = True):
-        self.folder, self.writes = Path(folder), writes
+    def __init__(self, folder: str | Path):
+        self.folder, self.writes = Path(folder), place().first
 
-    def begin(self, model: Branched, recipe: Recipe, data: ImageSet, resume: bool) -> Progress | None:
+    @property
+    def begun(self) -> bool:
+        """Whether there is a state to resume from."""
+        return (self.folder / STATE).is_file()
+
+    def begin(self, config: dict[str, Any], resume: bool) -> Progress:
         """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""
-        config = {
-            "recipe": recipe.settings(),
-            "model": describe(model),
-            "data": {"name": data.name, "images": len(data)},
-        }
-        state = self.folder / STATE
-        if resume and state.is_file():
-            self._check_same(config)
-            return Progress.from_facts(read_facts(state))
-        if state.is_file():
+        here = origin() | {"processes": place().world}
+        if not self.begun:
+            if self.writes:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._write_json(CONFIG, config)
+                self._write_json(ENVIRONMENT, here)
+            return Progress([])
+        if not resume:
             raise InputError(f"{self.folder} holds a training already; resume it, or choose another folder")
+        self._check_same(config)
         if self.writes:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._write_json(CONFIG, config)
-            self._write_json(ENVIRONMENT, origin())
-        return None
+            before = json.loads((self.folder / ENVIRONMENT).read_text())
+            self._write_json(ENVIRONMENT, before | {"resumed": [*before.get("resumed", []), here]})
+        return Progress.from_facts(read_facts(self.folder / STATE))
 
     def restore(self, model: Branched, optimizers: Sequence[Optimizer]) -> None:
         """Read weights and the optimizers' memory of the last state."""
         load_state(self.folder / STATE, model, optimizers)
 
     def keep(self, model: Branched, optimizers: Sequence[Optimizer], progress: Progress) -> None:
-        """Write the state to resume from and the metrics table; the model too, if it is the best so far."""
+        """Write the state to resume from and, after a whole epoch, metrics and models: the last and the best."""
         if not self.writes:
             return
-        if progress.history:
-            rows = [epoch.row() for epoch in progress.history]
-            replace_file(self.folder / METRICS, _csv(rows))
-            if progress.step == 0 and best_epoch(progress.history) == len(rows):
+        if progress.history and progress.step == 0:
+            replace_file(self.folder / METRICS, _csv([epoch.row() for epoch in progress.history]))
+            save(model, self.folder / "last")
+            if best_epoch(progress.history) == len(progress.history):
                 save(model, self.folder / "best")
         save_state(self.folder / STATE, model, optimizers, progress.facts())
 
-    def finish(self, model: Branched, held_out: ImageSet | None, history: Sequence[Epoch]) -> None:
+    def finish(self, model: Branched, held_out: ImageSet | None, batch_size: int, history: Sequence[Epoch]) -> None:
         """Write the last model and the curves, and calibrate the best model as the last one was."""
         if not self.writes:
             return
@@ -101,7 +104,7 @@ class Run:
         if held_out is not None:
             net = None if describe(model)["architecture"] else copy.deepcopy(model.classifier)
             best = load(self.folder / "best", net).to(model.mean.device)
-            best.method.calibrate(best, batches(held_out, CALIBRATION_BATCH, device=model.mean.device))
+            best.method.calibrate(best, batches(held_out, batch_size, device=model.mean.device))
             save(best, self.folder / "best")
         draw_curves(history, self.folder / "curves.svg")
 

@@ -14,9 +14,10 @@ class Request:
     signal: int | None = None
 
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """Note the first signal; a second one of the same kind acts as if nobody listened."""
+        """Note the signal. A second Ctrl-C interrupts at once; launchers may well send SIGTERM twice."""
         self.signal = number
-        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)
 
     def obey(self) -> NoReturn:
         """Leave by the exception that the signal stands for; SIGTERM, if it was another process that got one."""

@@ -15,7 +15,7 @@ from ncttt.errors import InputError
 from ncttt.parallel import Share, sharing
 from ncttt.recipe import Recipe
 from ncttt.training.joint import JointLoss, make_optimizers
-from ncttt.training.processes import place, wrapped
+from ncttt.training.processes import any_process, place, wrapped
 from ncttt.training.schedules import factor
 
 AUGMENTATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -25,8 +25,8 @@ AUGMENTATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "resize_crop_flip": resize_crop_flip,
 }
 LARGE = 1_000_003  # a prime that keeps (seed, step, rank) apart
-CHECK_EVERY = {"cpu": 1}  # steps between looks at the losses; on other devices looking makes the processor wait
-CHECK_SELDOM = 50
+LOOK_EVERY = {"cpu": 1}  # steps between looks at losses and signals; elsewhere looking makes the processor wait
+LOOK_SELDOM = 50
 
 
 class Stepper:
@@ -39,6 +39,8 @@ class Stepper:
         if recipe.precision != "float32" and self.device.type == "cpu":
             # Many processors do it far slower, and some libraries crash on it.
             raise InputError(f"precision={recipe.precision!r} is for GPUs; this model is on the cpu: use float32")
+        if recipe.compile and recipe.synchronise:
+            raise InputError("compile and synchronise do not go together; choose one")
         self.joint = JointLoss(model, recipe)
         self.only_branch = self.joint.only_branch
         self.common = Generator(self.device)
@@ -49,8 +51,7 @@ class Stepper:
         """Make the optimizers and wrap the loss, once it is settled which parameters learn."""
         made = make_optimizers(self.model, self.recipe)
         self.optimizers, self.rates = [optimizer for optimizer, _ in made], [lr for _, lr in made]
-        loss: nn.Module = wrapped(self.joint, self.device)
-        self.loss = torch.compile(loss) if self.recipe.compile else loss
+        self.loss = wrapped(self.joint, self.device)
 
     def step(self, number: int, images: Tensor, labels: Tensor) -> Tensor:
         """Lower the loss on one batch; returns cross-entropy, auxiliary loss and accuracy."""
@@ -70,6 +71,10 @@ class Stepper:
         self.scaler.update()
         return figures
 
+    def looks(self, done: int) -> bool:
+        """Whether losses and signals are looked at when so many steps are done."""
+        return done % LOOK_EVERY.get(self.device.type, LOOK_SELDOM) == 0
+
     def rate(self, number: int) -> float:
         """The first optimizer's learning rate at that step."""
         return self.rates[0] * self._factor(number)
@@ -82,8 +87,8 @@ class Stepper:
 
     def _seed(self, number: int) -> Share:
         base = self.recipe.seed * LARGE + number
-        torch.manual_seed(base * LARGE + self.place.rank)
-        self.common.manual_seed(base)
+        torch.manual_seed((base * LARGE + self.place.rank) % 2**63)
+        self.common.manual_seed(base % 2**63)
         return Share(self.common, self.place.rank, self.place.world, self.recipe.synchronise)
 
     def _factor(self, number: int) -> float:
@@ -99,15 +104,19 @@ class Stepper:
 
     def _check_loss(self, number: int, loss: Tensor) -> None:
         self.losses[number] = loss.detach()
-        if len(self.losses) >= CHECK_EVERY.get(self.device.type, CHECK_SELDOM):
+        if self.looks(number + 1):
             self._check_losses()
 
     def _check_losses(self) -> None:
+        """Raise in all processes if a loss of any was not finite since the last look."""
         seen, self.losses = self.losses, {}
-        for number, loss in seen.items():
-            if not loss.isfinite():
-                epoch = number // self.steps_per_epoch + 1
-                raise InputError(f"the loss is {loss.item()} at step {number + 1}, in epoch {epoch}{_ADVICE}")
+        bad = {number: loss.item() for number, loss in seen.items() if not loss.isfinite()}
+        for number, loss in bad.items():
+            any_process(True, self.device)
+            epoch = number // self.steps_per_epoch + 1
+            raise InputError(f"the loss is {loss} at step {number + 1}, in epoch {epoch}{_ADVICE}")
+        if any_process(False, self.device):
+            raise InputError(f"the loss of another process is not finite{_ADVICE}")
 
 
 _ADVICE = "; the last good checkpoint is kept; try a lower lr, or clip=1"

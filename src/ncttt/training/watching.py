@@ -40,7 +40,7 @@ class Lines(Observer):
 
     def epoch(self, epoch: Epoch) -> None:
         done = epoch.number * self.steps // self.epochs - self.start
-        left = (time.monotonic() - self.began) / done * (self.steps - self.start - done)
+        left = (time.monotonic() - self.began) / max(1, done) * (self.steps - self.start - done)
         text = f"epoch {epoch.number}/{self.epochs}: {summary(epoch)}, {epoch.images_per_second:.0f} images/s"
         print(f"{text}, {clock(left)} left", file=self.file or sys.stderr, flush=True)
 

@@ -17,10 +17,11 @@ def names() -> list[str]:
 def ship(run: str | Path, name: str) -> Path:
     """Copy the last model of a finished training, with what tells how it was made, into the zoo."""
     run, folder = Path(run), HOME / name
-    missing = [part for part in SHIPPED if not (run / part).is_file()]
+    parts = (*SHIPPED, "last/model.safetensors", "last/model.json")
+    missing = [part for part in parts if not (run / part).is_file()]
     if missing:
         raise InputError(f"{run} is no finished training: {missing[0]} is missing")
     folder.mkdir(exist_ok=True)
-    for part in (*SHIPPED, "last/model.safetensors", "last/model.json"):
+    for part in parts:
         shutil.copyfile(run / part, folder / Path(part).name)
     return folder

@@ -2,7 +2,13 @@
 
 import sys
 
+from ncttt.errors import InputError
 from ncttt.zoo import ship
 
 if __name__ == "__main__":
-    print(ship(*sys.argv[1:3]))
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    try:
+        print(ship(*sys.argv[1:]))
+    except InputError as error:
+        sys.exit(f"ncttt: {error}")
