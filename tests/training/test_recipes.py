@@ -120,11 +120,11 @@ def test_the_papers_settings():
         nesterov=False,
         augment="pad_crop_flip",
     )
-    settings = dict(cifar.method_settings)
-    assert ncttt.NCTTT(**settings) == ncttt.NCTTT.paper_cifar()
+    assert ncttt.NCTTT(**cifar.method_settings, auxiliary_weight=1.0) == ncttt.NCTTT.paper_cifar()
     visda = job(CONFIGS / "paper/visda.yaml")
     assert (visda.recipe.batch_size, visda.recipe.epochs, visda.recipe.lr) == (50, 100, 0.01)
-    assert ncttt.NCTTT(**visda.method_settings) == ncttt.NCTTT.paper_visda()
+    assert visda.recipe.auxiliary_weight == 1
+    assert ncttt.NCTTT(**visda.method_settings, auxiliary_weight=1.0) == ncttt.NCTTT.paper_visda()
     assert {cifar.network, visda.network} == {"resnet50"}
 
 

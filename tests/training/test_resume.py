@@ -137,8 +137,8 @@ def test_a_run_is_not_overwritten_and_not_resumed_with_other_settings(tmp_path):
         ncttt.train(tiny.model(), tiny.digits(), run=tmp_path, observers=[], **SETTINGS)
     with pytest.raises(InputError, match=r"begun with recipe lr=0\.1; found 0\.2"):
         ncttt.train(tiny.model(), tiny.digits(), run=tmp_path, resume=True, observers=[], **SETTINGS, lr=0.2)
+    held_out = load("digits", "val")
     with pytest.raises(InputError, match="begun with data held_out=None; found 'digits val'"):
-        held_out = load("digits", "val")
         ncttt.train(tiny.model(), tiny.digits(), run=tmp_path, resume=True, held_out=held_out, observers=[], **SETTINGS)
     with pytest.raises(InputError, match="begun with model method"):
         ncttt.train(tiny.model(views=2), tiny.digits(), run=tmp_path, resume=True, observers=[], **SETTINGS)

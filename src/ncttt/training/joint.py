@@ -79,9 +79,8 @@ def make_optimizers(model: Branched, recipe: Recipe) -> list[tuple[torch.optim.O
     made = []
     for module, name, lr, weight_decay in parts:
         parameters = [p for p in module.parameters() if p.requires_grad]
-        more = (
-            {"momentum": recipe.momentum, "nesterov": recipe.nesterov and recipe.momentum > 0} if name == "sgd" else {}
-        )
+        nesterov = recipe.nesterov and recipe.momentum > 0
+        more = {"momentum": recipe.momentum, "nesterov": nesterov} if name == "sgd" else {}
         if parameters:
             made.append((OPTIMIZERS[name](parameters, lr=lr, weight_decay=weight_decay, **more), lr))
     return made
