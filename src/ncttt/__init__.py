@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncttt import data, methods, models, noise, norm
+    from ncttt import data, methods, models, noise, norm, training, zoo
     from ncttt.adaptation import Trace
     from ncttt.adapter import Adapter
     from ncttt.branched import Branched, attach
