@@ -1,5 +1,6 @@
 """CIFAR-10 itself, fetched, and a network trained elsewhere that must score on it what it scored there."""
 
+import json
 import time
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ncttt import Branched, Source
+from ncttt import Branched, Source, zoo
+from ncttt import load as load_model
 from ncttt.cli import main
 from ncttt.data import batches, load
 from ncttt.data.checking import check
@@ -51,3 +53,13 @@ def test_a_network_trained_elsewhere_scores_what_it_should(shared, cifar10_root)
     )
     print(f"ResNet-20: {right / 100:.2f} %")
     assert right / 10_000 == pytest.approx(0.917, abs=0.001)
+
+
+@pytest.mark.parametrize("name", zoo.names())
+@torch.inference_mode()
+def test_a_model_of_the_zoo_scores_what_it_says(name, cifar10_root):
+    said = json.loads((zoo.HOME / name / "results.json").read_text())["test_accuracy"]
+    model, data = load_model(name), load("cifar10", "test", cifar10_root)
+    right = sum(int((model(images).argmax(1) == labels).sum()) for images, labels in batches(data, 500))
+    # Another processor may round a handful of images to the other side.
+    assert right / 10_000 == pytest.approx(said, abs=5e-4)
