@@ -170,3 +170,11 @@ def test_files_of_two_saves_are_told_apart(tmp_path):
     (tmp_path / "1/model.safetensors").replace(tmp_path / "0/model.safetensors")
     with pytest.raises(InputError, match="not saved together"):
         ncttt.load(tmp_path / "0")
+
+
+def test_a_model_loaded_under_inference_mode_can_learn(tmp_path):
+    ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
+    with torch.inference_mode():
+        model = ncttt.load(tmp_path)
+    assert not any(parameter.is_inference() for parameter in model.parameters())
+    assert ncttt.Adapter(model, steps=1)(images(4)).isfinite().all()

@@ -50,6 +50,7 @@ def save(model: Branched, folder: str | Path) -> None:
     replace_files({folder / WEIGHTS: weights, folder / DESCRIPTION: text.encode()})
 
 
+@torch.inference_mode(False)
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """Read a model from a folder, or from the zoo by its name; it predicts bit for bit as the saved one did.
 
