@@ -31,7 +31,7 @@ from ncttt.training.stepping import Stepper
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 NETWORKS = {
-    "small": (lambda: ncttt.models.small(width=24), 128),
+    "small": (lambda: ncttt.models.small(), 128),
     "resnet50": (lambda: ncttt.models.resnet50(image_size=32), 32),
 }
 RECIPE = ncttt.Recipe(augment="pad_crop_flip")
