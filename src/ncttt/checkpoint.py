@@ -56,8 +56,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
 
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
-    folder = _zoo_folder(folder) or Path(folder)
-    described = _read_description(folder / DESCRIPTION)
+    folder, described = _folder(folder), description(folder)
     method = method_from(described["method"])
     tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
     example = torch.zeros(2, *described["input_shape"])
@@ -105,10 +104,15 @@ def method_from(settings: dict[str, Any]) -> Method:
     return METHODS[name](**{key: _from_json(value) for key, value in settings.items()})
 
 
-def _zoo_folder(name: str | Path) -> Path | None:
-    """Where the zoo keeps a model of that name; a folder of the user's own comes first."""
+def description(folder: str | Path) -> dict[str, Any]:
+    """What `save` wrote beside the weights: architecture, layer, method, preprocessing and a digest of the weights."""
+    return _read_description(_folder(folder) / DESCRIPTION)
+
+
+def _folder(name: str | Path) -> Path:
+    """A folder of the user's own, or else where the zoo keeps a model of that name."""
     if Path(name).is_dir() or Path(name).name != str(name):
-        return None
+        return Path(name)
     if str(name) in zoo.names():
         return zoo.HOME / name
     raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), zoo.names())}")

@@ -1,8 +1,14 @@
-"""Writing files that appear whole or not at all."""
+"""Writing files that appear whole or not at all, by one process at a time."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where work may be done twice, and files still appear whole
+    fcntl = None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -25,3 +31,12 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
         for filled in temporary.values():
             filled.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Only one process of this machine is inside at a time; the system ends a lock with the process that held it."""
+    with path.open("w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

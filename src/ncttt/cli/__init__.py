@@ -4,12 +4,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, auto_cli
 
 from ncttt import __version__
 from ncttt.errors import InputError, nearest
+from ncttt.grid import Entry
 
 DESCRIPTION = "Test-time training of image classifiers."
 Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
@@ -28,9 +30,10 @@ class Parser(ArgumentParser):
         """Say in one line what was wrong, with the nearest names for one that does not exist."""
         parser = getattr(ex, "subcommand_parser", None) or self
         text = " ".join(message.split())
-        asked = re.search(r"option '([\w.-]+)'|unrecognized arguments: --([\w.-]+)", text)
+        asked = re.search(r"[Oo]ption '([\w.-]+)'|unrecognized arguments: --([\w.-]+)", text)
         if asked:
             known = {name.strip("-").replace("-", "_") for name in parser._option_string_actions}
+            known |= {field.name for field in fields(Entry)} if "methods" in known else set()
             text += nearest((asked[1] or asked[2]).replace("-", "_"), sorted(known))
         sys.stderr.write(f"ncttt: {text} (see {parser.prog.replace(' [options]', '')} --help)\n")
         raise SystemExit(2)
@@ -38,11 +41,19 @@ class Parser(ArgumentParser):
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import data, demo, info, train
+    from ncttt.cli import bench, data, demo, info, rows, train, tune
 
     return {
         "demo": demo.demo,
         "train": train.train,
+        "tune": tune.tune,
+        "bench": bench.bench,
+        "rows": {
+            "_help": "Show, export and seed the rows of a benchmark.",
+            "show": rows.show,
+            "export": rows.export,
+            "seed": rows.seed,
+        },
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify, corrupt and show data sets.",

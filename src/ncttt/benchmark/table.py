@@ -1,0 +1,91 @@
+"""What a row holds, and rows as files: CSV that is read back exactly, and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ncttt.errors import InputError
+
+TEXT, WHOLE, REAL = "TEXT", "INTEGER", "REAL"
+COLUMNS = {
+    "key": "TEXT PRIMARY KEY",
+    "data": TEXT,
+    "split": TEXT,
+    "corruption": TEXT,
+    "severity": WHOLE,
+    "method": TEXT,
+    "checkpoint": TEXT,
+    "protocol": TEXT,
+    "order": TEXT,
+    "batch_size": WHOLE,
+    "seed": WHOLE,
+    "images": WHOLE,
+    "accuracy": REAL,
+    "class_accuracy": REAL,
+    "nll": REAL,
+    "ece": REAL,
+    "accuracy_at": TEXT,
+    "accuracy_of_parts": TEXT,
+    "shift_before": REAL,
+    "shift_after": REAL,
+    "broken": WHOLE,
+    "mended": WHOLE,
+    "steps_taken": REAL,
+    "fallbacks": WHOLE,
+    "images_per_second": REAL,
+    "peak_memory_mib": REAL,
+    "stop": TEXT,
+    "settings": TEXT,
+    "constants": TEXT,
+    "threads": WHOLE,
+    "device": TEXT,
+    "commit": TEXT,
+    "machine": TEXT,
+    "versions": TEXT,
+}
+TIMINGS = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # what may differ between runs
+Row = dict[str, Any]
+
+
+def csv_bytes(rows: Sequence[Row]) -> bytes:
+    """Rows as CSV; numbers are written so that they are read back exactly."""
+    text = StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def read_csv(path: Path) -> Iterator[Row]:
+    """The rows of a CSV that a store exported."""
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+        if missing:
+            raise InputError(f"{path} is no export of a store: it has no column {missing[0]!r}")
+        for number, line in enumerate(reader, start=2):
+            yield {name: _parsed(line[name], kind, f"{path}, line {number}, {name}") for name, kind in COLUMNS.items()}
+
+
+def _parsed(text: str | None, kind: str, where: str) -> Any:
+    if not text:
+        return None
+    try:
+        return {WHOLE: int, REAL: float}.get(kind, str)(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is no number") from None
+
+
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError("Parquet needs the extra `parquet`: pip install 'ncttt[parquet]'") from None
+    kinds = {WHOLE: pyarrow.int64(), REAL: pyarrow.float64()}
+    schema = pyarrow.schema([(name, kinds.get(kind, pyarrow.string())) for name, kind in COLUMNS.items()])
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), path)

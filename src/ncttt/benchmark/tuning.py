@@ -1,0 +1,168 @@
+"""Choosing settings on validation alone: held-out training images under the corruptions that are not tested on."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.statistics import Difference, paired_difference
+from ncttt.benchmark.store import Store
+from ncttt.checkpoint import description
+from ncttt.data.corruptions import CORRUPTIONS
+from ncttt.errors import InputError
+from ncttt.grid import Entry, Grid
+from ncttt.search import Search
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One combination of settings, the checkpoint that has them, and the cells that measure it.
+
+    `count` is the place of its step count among those that its cells predict after: trials that differ in nothing else
+    share their cells where each batch begins anew. `baseline` are the cells of batch statistics on the same checkpoint.
+    """
+
+    settings: Settings
+    checkpoint: str
+    cells: list[Cell]
+    count: int
+    baseline: list[Cell]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A trial's mean accuracy, and what its steps gave over batch statistics on the same checkpoint."""
+
+    trial: Trial
+    accuracy: float
+    gain: Difference
+
+
+def check_search(search: Search) -> None:
+    """Raise an `InputError` for a search that would look at test images, or that is no search at all."""
+    if search.split != "val":
+        raise InputError(
+            f"settings are chosen on the split 'val', held out of the training images; found {search.split!r}"
+        )
+    tested = [name for name in search.corruptions if name in (*CORRUPTIONS, "all")]
+    if tested:
+        raise InputError(f"{tested[0]!r} is for testing; settings are chosen on the four extra corruptions")
+    if (search.train is None) == (search.checkpoint is None):
+        raise InputError(
+            "a search needs either train, a training's configuration, or checkpoint; not both, not neither"
+        )
+    if search.trained and search.train is None:
+        raise InputError(f"{next(iter(search.trained))!r} needs a training; give train, a training's configuration")
+    for name, values in {**search.trained, **search.adapted}.items():
+        if not values:
+            raise InputError(f"{name} has no values to try")
+    if search.random is not None and search.random < 1:
+        raise InputError(f"random must be at least 1; found {search.random}")
+
+
+def combinations(search: Search) -> list[tuple[Settings, Settings]]:
+    """Settings (trained, adapted) to try: all there are, or a seeded draw of them."""
+    every = [(t, a) for t in _product(search.trained) for a in _product(search.adapted)]
+    if search.random is None or search.random >= len(every):
+        return every
+    chosen = sorted(random.Random(search.seed).sample(range(len(every)), search.random))
+    return [every[number] for number in chosen]
+
+
+def trials(search: Search, checkpoint_of: Callable[[Settings], str], fresh: bool = False) -> list[Trial]:
+    """What to measure; `checkpoint_of` trains, or finds, the model for the settings of a training.
+
+    With `fresh` the images are as many others, on which nothing was chosen.
+    """
+    chosen = combinations(search)
+    checkpoints = {_name(trained): checkpoint_of(trained) for trained in {_name(t): t for t, _ in chosen}.values()}
+    counts = _counts(search)
+    cells: dict[str, list[Cell]] = {}
+    found = []
+    for trained, adapted in chosen:
+        checkpoint = checkpoints[_name(trained)]
+        own = _entry(checkpoint, adapted, counts)
+        still = Entry(method="ptbn", checkpoint=checkpoint)
+        for entry in (own, still):
+            if repr(entry) not in cells:
+                cells[repr(entry)] = cells_of(_grid(search, entry, fresh))
+        count = counts.index(adapted["steps"]) if counts else 0
+        found.append(Trial({**trained, **adapted}, checkpoint, cells[repr(own)], count, cells[repr(still)]))
+    return found
+
+
+def cells_of_trials(chosen: Sequence[Trial]) -> list[Cell]:
+    """All cells, each once, scene by scene."""
+    cells = {cell.key: cell for trial in chosen for cell in (*trial.baseline, *trial.cells)}
+    return sorted(cells.values(), key=lambda cell: str(cell.scenes))
+
+
+def ranked(chosen: Sequence[Trial], store: Store) -> list[Found]:
+    """The trials by mean accuracy, the best first; those with a failed cell are left out."""
+    found = [result for trial in chosen if (result := _found(trial, store)) is not None]
+    return sorted(found, key=lambda result: -result.accuracy)
+
+
+def _found(trial: Trial, store: Store) -> Found | None:
+    own, still = ([store.right(cell.key) for cell in cells] for cells in (trial.cells, trial.baseline))
+    if any(right is None for right in (*own, *still)):
+        return None
+    right = [rows[trial.count] for rows in own if rows is not None]
+    base = [rows[-1] for rows in still if rows is not None]
+    cell = trial.cells[0]
+    gain = paired_difference(right, base, cell.batch_size, remembers=cell.protocol != "episodic")
+    return Found(trial, float(np.mean([part.mean() for part in right])), gain)
+
+
+def _entry(checkpoint: str, adapted: Settings, counts: list[int]) -> Entry:
+    settings = {name: value for name, value in adapted.items() if name != "stop"}
+    if counts:
+        settings["steps"] = counts[-1]
+    method = description(checkpoint)["method"]["name"]
+    return Entry(
+        method=method, checkpoint=checkpoint, settings=settings, steps=counts or None, stop=adapted.get("stop")
+    )
+
+
+def _grid(search: Search, entry: Entry, fresh: bool) -> Grid:
+    if fresh and search.images is None:
+        raise InputError("to confirm on fresh images, search on some of them: give images")
+    return Grid(
+        data=search.data,
+        methods=[entry],
+        split=search.split,
+        images=search.images,
+        skip=search.images or 0 if fresh else 0,
+        root=search.root,
+        corruptions=search.corruptions,
+        severities=[search.severity],
+        constants=search.constants,
+        protocols=[search.protocol],
+        batch_sizes=[search.batch_size],
+        seeds=[search.seed],
+        threads=search.threads,
+        device=search.device,
+    )
+
+
+def _counts(search: Search) -> list[int]:
+    """Step counts that one cell measures together; none where a stream goes on from its last step."""
+    return sorted(search.adapted.get("steps", [])) if search.protocol == "episodic" else []
+
+
+def _product(choices: dict[str, list[Any]]) -> Iterator[Settings]:
+    return (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+
+
+def _name(settings: Settings) -> str:
+    return json.dumps(settings, sort_keys=True)
