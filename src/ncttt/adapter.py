@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import operator
 import warnings
 from collections.abc import Sequence
+from copy import copy as shallow
+from copy import deepcopy
 from typing import Any, Literal, get_args
 
 import torch
@@ -26,13 +27,14 @@ Norm = Policy | tuple[Policy, Policy]
 
 
 class Adapter:
-    """Calls like the classifier, but adapts to the batch first; works on a copy, never on what it was given.
+    """Calls like the classifier, but adapts to the batch first; works on a copy, not on what it was given.
 
     Steps, learning rate, optimizer and statistics default to the method's own. `protocol`: `episodic` forgets after
     each batch; `online` and `continual` go on until `reset()`, which an online stream calls at each new domain and a
     continual one never. `stop="source"` ends the steps, or takes none, when the batch scores like held-out source
     images; a number is such a level given by hand. `guard` falls back to the state before a batch whose loss or logits
-    are not finite. Put the model on its device before; images follow it there.
+    are not finite. Put the model on its device before; images follow it there. `copy=False` saves the memory and time
+    of the copy: then the given model itself moves, until `reset()`, and nothing else may use it meanwhile.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
@@ -54,11 +56,12 @@ class Adapter:
         stop: Literal["source"] | float | None = None,
         guard: bool = True,
         seed: int = 0,
+        copy: bool = True,
     ):
         if protocol not in get_args(Protocol):
             raise InputError(f"no protocol {protocol!r}{nearest(str(protocol), get_args(Protocol))}")
         self.method = _method_for(model, method)
-        self.model = _own_copy(model, self.method)
+        self.model = _own(model, self.method, copy)
         self.steps = _checked_count(self.method.steps if steps is None else steps)
         self.protocol, self.guard, self.seed = protocol, guard, seed
         self.trace = Trace()
@@ -249,8 +252,8 @@ def _method_for(model: nn.Module, method: Method | None) -> Method:
     return method
 
 
-def _own_copy(model: nn.Module, method: Method) -> Branched:
-    own = copy.deepcopy(model)
+def _own(model: nn.Module, method: Method, copied: bool) -> Branched:
+    own = deepcopy(model) if copied else shallow(model)  # the latter shares all tensors, but not the method
     own = own if isinstance(own, Branched) else Branched(own, None, method)
     own.method = method
     return own.eval()

@@ -56,7 +56,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
 
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
-    folder, described = _folder(folder), description(folder)
+    folder, described = checkpoint_folder(folder), description(folder)
     method = method_from(described["method"])
     tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
     example = torch.zeros(2, *described["input_shape"])
@@ -106,10 +106,10 @@ def method_from(settings: dict[str, Any]) -> Method:
 
 def description(folder: str | Path) -> dict[str, Any]:
     """What `save` wrote beside the weights: architecture, layer, method, preprocessing and a digest of the weights."""
-    return _read_description(_folder(folder) / DESCRIPTION)
+    return _read_description(checkpoint_folder(folder) / DESCRIPTION)
 
 
-def _folder(name: str | Path) -> Path:
+def checkpoint_folder(name: str | Path) -> Path:
     """A folder of the user's own, or else where the zoo keeps a model of that name."""
     if Path(name).is_dir() or Path(name).name != str(name):
         return Path(name)

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where work may be done twice, and files still appear whole
+except ImportError:  # not on Windows
     fcntl = None
 
 
@@ -35,8 +35,12 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Only one process of this machine is inside at a time; the system ends a lock with the process that held it."""
+    """Only one process of this machine is inside at a time, where the system has such locks.
+
+    A lock ends with the process that held it. Without one, work may be done twice: what is written must allow that.
+    """
     with path.open("w") as file:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield

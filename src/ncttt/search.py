@@ -16,6 +16,7 @@ class Search:
         trained: Settings of the training and the values to try, such as layer, recipe.auxiliary_weight or
             method_settings.sigma_out; each combination is trained once.
         checkpoint: Trained model to search on; not with train.
+        method: Name of the method that adapts; by default the one that the model was trained for.
         adapted: Settings of the adaptation and the values to try, such as moves, lr, norm, steps or stop.
         random: Try so many combinations, drawn at random; all by default.
         root: Where data sets lie.
@@ -36,6 +37,7 @@ class Search:
     train: str | None = None
     trained: dict[str, list[Any]] = field(default_factory=dict)
     checkpoint: str | None = None
+    method: str | None = None
     adapted: dict[str, list[Any]] = field(default_factory=dict)
     random: int | None = None
     root: str | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -24,12 +23,22 @@ BLEND = "blend(0.5)"
 
 
 @dataclass(frozen=True)
-class Attribution:
-    """Accuracies of one method on one checkpoint, mean over scenes and seeds, and the shares of its gain."""
+class Subject:
+    """A method on a checkpoint, and how it was run."""
 
     method: str
     checkpoint: str
     protocol: str
+    severity: int
+    order: str
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Accuracies of a subject in each way, mean over corruptions and seeds, and the shares of its gain."""
+
+    subject: Subject
     accuracy: dict[str, float]
     statistics: Difference
     gradient: Difference
@@ -38,11 +47,9 @@ class Attribution:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of one method on one checkpoint in one protocol, in each way, in the same order."""
+    """The cells of a subject in each way, in the same order of corruptions and seeds."""
 
-    method: str
-    checkpoint: str
-    protocol: str
+    subject: Subject
     ways: dict[str, list[Cell]]
 
     def cells(self) -> list[Cell]:
@@ -52,40 +59,35 @@ class Plan:
 
 def plans(grid: Grid, blend: str = BLEND) -> list[Plan]:
     """Five ways for each method of the grid that learns; the others have nothing to divide."""
-    found = []
+    found: dict[Subject, dict[str, list[Cell]]] = {}
     for entry in grid.methods:
         if entry.method in METHODS and not METHODS[entry.method].learns:
             continue
         for checkpoint in checkpoints_of(entry):
-            for protocol in entry.protocols or grid.protocols:
-                ways = _ways(replace(entry, checkpoint=checkpoint, protocols=[protocol]), blend)
-                cells = {way: cells_of(replace(grid, methods=[asked])) for way, asked in ways.items()}
-                found.append(Plan(entry.label or entry.method, checkpoint, protocol, cells))
+            for way, asked in _ways(replace(entry, checkpoint=checkpoint), blend).items():
+                for cell in cells_of(replace(grid, methods=[asked])):
+                    ways = found.setdefault(_subject(entry.label or entry.method, cell), {})
+                    ways.setdefault(way, []).append(cell)
     if not found:
         raise InputError("no method of this grid learns at test time, so there is no gradient to tell apart")
-    return found
+    return [Plan(subject, ways) for subject, ways in found.items()]
 
 
 def unique_cells(plans: Sequence[Plan]) -> list[Cell]:
-    """The cells of all plans, those that several share once, scene by scene."""
-    cells = {cell.key: cell for plan in plans for cell in plan.cells()}
-    places = {scene: n for n, scene in enumerate(dict.fromkeys(cell.scenes for cell in cells.values()))}
-    return sorted(cells.values(), key=lambda cell: places[cell.scenes])
+    """The cells of all plans, those that several share once."""
+    return list({cell.key: cell for plan in plans for cell in plan.cells()}.values())
 
 
 def attribute(plan: Plan, store: Store) -> Attribution:
     """Divide the gain, with intervals; all cells of the plan must be in the store."""
-    right = {way: [_right(cell, store) for cell in cells] for way, cells in plan.ways.items()}
-    first = plan.ways["source"][0]
-    options: dict[str, Any] = {"batch_size": first.batch_size, "remembers": plan.protocol != "episodic"}
+    right = {way: [part for cell in cells for part in _right(cell, store)] for way, cells in plan.ways.items()}
+    size, remembers = plan.subject.batch_size, plan.subject.protocol != "episodic"
 
     def gain(better: str, base: str) -> Difference:
-        return paired_difference(right[better], right[base], **options)
+        return paired_difference(right[better], right[base], size, remembers=remembers)
 
     return Attribution(
-        plan.method,
-        plan.checkpoint,
-        plan.protocol,
+        plan.subject,
         {way: float(np.mean([part.mean() for part in parts])) for way, parts in right.items()},
         statistics=gain("batch", "source"),
         gradient=gain("batch + gradient", "batch"),
@@ -93,21 +95,27 @@ def attribute(plan: Plan, store: Store) -> Attribution:
     )
 
 
+def _subject(name: str, cell: Cell) -> Subject:
+    return Subject(name, cell.checkpoint, cell.protocol, cell.scenes[0].severity, cell.order, cell.batch_size)
+
+
 def _ways(entry: Entry, blend: str) -> dict[str, Entry]:
-    still = replace(entry, settings={}, steps=None, stop=None, method="ptbn")
+    still = Entry(method="ptbn", checkpoint=entry.checkpoint, protocols=entry.protocols)
+    name = entry.label or entry.method
     return {
         "source": replace(still, method="source"),
         "batch": still,
-        "blend": replace(still, settings={"norm": blend}),
-        "batch + gradient": replace(entry, settings=entry.settings | {"norm": "batch"}),
-        "gradient alone": replace(entry, settings=entry.settings | {"norm": "source"}),
+        "blend": replace(still, settings={"norm": blend}, label=f"ptbn {blend}"),
+        "batch + gradient": replace(entry, settings=entry.settings | {"norm": "batch"}, label=f"{name} batch"),
+        "gradient alone": replace(entry, settings=entry.settings | {"norm": "source"}, label=f"{name} source"),
     }
 
 
-def _right(cell: Cell, store: Store) -> np.ndarray:
+def _right(cell: Cell, store: Store) -> list[np.ndarray]:
+    """Whether each image was right, a stream for each corruption that comes as a whole."""
     right = store.right(cell.key)
     if right is None:
         raise InputError(
             f"the store has no predictions of {cell.label} on {cell.columns()['corruption']}; run it first"
         )
-    return right[-1]
+    return np.split(right[-1], len(cell.scenes)) if cell.protocol == "continual" else [right[-1]]

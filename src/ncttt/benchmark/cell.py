@@ -21,13 +21,15 @@ class Cell:
 
     `episodic` forgets after each batch, `online` after each corruption, `continual` never over a sequence of
     corruptions, `mixed` never over images of all of them in one stream. `steps` are the step counts to predict after;
-    the last is the method's own. `label` is what the method is called in tables; it does not determine anything.
+    the last is the method's own. `label` and `checkpoint` are what tables call the method and its model, which lies at
+    `folder` (or in the zoo); the weights' digest is what counts.
     """
 
     scenes: tuple[Scene, ...]
     method: dict[str, Any]
     label: str
     checkpoint: str
+    folder: str
     weights: str
     steps: tuple[int, ...]
     stop: str | float | None = None
@@ -47,7 +49,7 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """What the key stands for; names of files and labels are not in it, their contents are."""
         return {
-            "images": [(s.digest, s.corruption, s.severity, s.constants) for s in self.scenes],
+            "images": [scene.name for scene in self.scenes],
             "method": self.method,
             "weights": self.weights,
             "steps": self.steps,
@@ -74,7 +76,7 @@ class Cell:
             "order": self.order,
             "batch_size": self.batch_size,
             "seed": self.seed,
-            "stop": self.stop,
+            "stop": None if self.stop is None else str(self.stop),
             "settings": json.dumps(self.method, sort_keys=True),
             "constants": first.constants,
             "threads": self.threads,

@@ -42,16 +42,18 @@ def run_cells(
     executor: Executor | None = None,
     *,
     force: bool = False,
+    predictions: bool = False,
     cache: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> Outcome:
     """Measure the cells that the store does not have, or all with `force`; a failed one does not stop the rest.
 
-    Corrupted images are kept in the folder `cache`, by default beside the store.
+    With `predictions`, rows without those of each image, such as a CSV gives, are measured again. Corrupted images are
+    kept in the folder `cache`, by default beside the store.
     """
     watcher, executor = watcher or Watcher(), executor or Here()
-    done = set() if force else store.done()
-    missing = [cell for cell in cells if cell.key not in done]
+    done = set() if force else store.done(predictions)
+    missing = _by_scene([cell for cell in cells if cell.key not in done])
     failures = []
     watcher.begin(len(cells), len(missing))
     try:
@@ -66,18 +68,25 @@ def run_cells(
             watcher.cell(cell, row)
     finally:
         watcher.end()
-    return Outcome(rows_of(cells, store), failures)
+    failed = {cell.key for cell, _ in failures}
+    return Outcome(rows_of([cell for cell in cells if cell.key not in failed], store), failures)
 
 
 def rows_of(cells: Sequence[Cell], store: Store) -> list[Row]:
-    """The finished rows of these cells, in their order, under the labels that the cells have now."""
+    """The finished rows of these cells, in their order, under the names that the cells have now."""
     found = store.by_key([cell.key for cell in cells])
-    return [found[cell.key] | {"method": cell.label} for cell in cells if cell.key in found]
+    return [found[cell.key] | cell.columns() for cell in cells if cell.key in found]
 
 
 def cache_beside(store: Path) -> Path:
     """Where the images of a store's grids lie, unless somebody says otherwise."""
     return store.absolute().parent / "images"
+
+
+def _by_scene(cells: Sequence[Cell]) -> list[Cell]:
+    """What shares images together, and among them what shares a checkpoint: both are read once then."""
+    places = {scenes: place for place, scenes in enumerate(dict.fromkeys(cell.scenes for cell in cells))}
+    return sorted(cells, key=lambda cell: (places[cell.scenes], cell.folder))
 
 
 def _row(cell: Cell, measured: Row) -> Row:

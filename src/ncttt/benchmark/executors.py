@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from ncttt.errors import InputError, nearest
 from ncttt.pools import cores, end, fresh_pool, submit
+from ncttt.training.processes import available
 
 RETRIES = 3  # deaths of workers until a task is given up
 EXECUTORS = ("here", "processes", "ray")
@@ -33,17 +34,23 @@ class Executor(Protocol):
         ...
 
 
-def executor(name: str, threads: int, workers: int | None = None, address: str | None = None) -> Executor:
-    """An executor by its name; `workers` processes, by default as many as have a core for each of their threads."""
+def executor(
+    name: str, threads: int, workers: int | None = None, address: str | None = None, device: str = "cpu"
+) -> Executor:
+    """An executor by its name, for cells with so many threads, on that device.
+
+    `workers` processes, by default as many as have a core for each of their threads, and one for a GPU.
+    """
     if name not in EXECUTORS:
         raise InputError(f"no executor {name!r}{nearest(name, EXECUTORS)}")
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1; found {workers}")
+    if name == "ray":
+        return OnRay(threads, workers, address, gpus=int(device != "cpu"))
+    available(device)
     if name == "here":
         return Here()
-    if name == "processes":
-        return Processes(workers or max(1, cores() // threads))
-    return OnRay(threads, address)
+    return Processes(workers or (max(1, cores() // threads) if device == "cpu" else 1))
 
 
 class Here:
@@ -61,45 +68,49 @@ class Processes:
 
     def run(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Failure]]:
         left = dict.fromkeys(range(len(tasks)), 0)  # number of a task: how often its worker died
+        pools, any_result = 0, False
         while left:
-            # One of those in hand when a process died has killed it: each is tried alone, so that no other is blamed.
-            suspects = [number for number, deaths in left.items() if deaths]
-            for number, result in self._until_one_dies(work, tasks, suspects[:1] or list(left)):
+            if pools == RETRIES and not any_result and len(tasks) > 1:
+                raise InputError("worker processes die before they finish anything; try --executor here to see why")
+            pools += 1
+            # One of those in hand when a process died has killed it: they go one by one, so that no other is blamed.
+            suspects = sorted((number for number, deaths in left.items() if deaths), key=left.__getitem__)
+            workers, numbers = (1, suspects) if suspects else (self.workers, list(left))
+            for number, result in _until_one_dies(work, tasks, numbers, workers, ahead=1 if suspects else 2 * workers):
                 if result is None:
                     left[number] += 1
                     if left[number] < RETRIES:
                         continue
                     result = Failure(f"the worker process died {RETRIES} times")
+                else:
+                    any_result = True
                 del left[number]
                 yield tasks[number], result
 
-    def _until_one_dies(
-        self, work: Callable[[Task], Result], tasks: Sequence[Task], numbers: Sequence[int]
-    ) -> Iterator[tuple[int, Any]]:
-        """Numbers and results; None for those that were in hand when a process died, which ends the pool."""
-        pool, waiting = fresh_pool(min(self.workers, len(numbers))), {}
-        queue = iter(numbers)
 
-        def hand_over(count: int) -> None:
-            for number in islice(queue, count):
+def _until_one_dies(
+    work: Callable[[Task], Result], tasks: Sequence[Task], numbers: Sequence[int], workers: int, ahead: int
+) -> Iterator[tuple[int, Any]]:
+    """Numbers of tasks and results; None for those that were in hand when a process died, which ends the pool."""
+    pool, queue = fresh_pool(min(workers, len(numbers))), iter(numbers)
+    waiting: dict[Future, int] = {}
+    try:
+        while True:
+            for number in islice(queue, ahead - len(waiting)):
                 (future,) = submit(pool, _Attempt(work), [tasks[number]])
                 waiting[future] = number
-
-        try:
-            hand_over(2 * self.workers)
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield waiting[future], future.result()
-                    del waiting[future]
-                hand_over(len(done))
-        except BrokenProcessPool:
-            yield from ((number, _finished(future)) for future, number in waiting.items())
-        except BaseException:
-            end(pool)
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting[future], future.result()
+                del waiting[future]
+    except BrokenProcessPool:
+        yield from ((number, _finished(future)) for future, number in waiting.items())
+    except BaseException:
+        end(pool)
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -107,15 +118,19 @@ class OnRay:
     """A Ray cluster, or a local one of its own; Ray starts a task anew when its worker dies."""
 
     threads: int
+    workers: int | None = None
     address: str | None = None
+    gpus: int = 0
 
     def run(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Failure]]:
         ray = _ray()
         started = not ray.is_initialized()
         if started:
-            ray.init(address=self.address, log_to_driver=False, configure_logging=False)
+            own = {"num_cpus": self.workers * self.threads} if self.workers and not self.address else {}
+            ray.init(address=self.address or "local", log_to_driver=False, configure_logging=False, **own)
         try:
-            remote = ray.remote(num_cpus=self.threads, max_retries=RETRIES)(attempt)
+            self._check_room(ray)
+            remote = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=RETRIES)(attempt)
             queue, waiting = iter(tasks), {}
             ahead = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)) // self.threads)
             while True:
@@ -128,6 +143,13 @@ class OnRay:
         finally:
             if started:
                 ray.shutdown()
+
+    def _check_room(self, ray: Any) -> None:
+        """Ray waits for ever for a machine that is large enough."""
+        for what, needed in (("CPU", self.threads), ("GPU", self.gpus)):
+            most = max((node["Resources"].get(what, 0) for node in ray.nodes()), default=0)
+            if most < needed:
+                raise InputError(f"a cell needs {needed} {what}; the largest machine of the Ray cluster has {most:g}")
 
 
 @dataclass(frozen=True)
@@ -155,7 +177,7 @@ def _fetched(ray: Any, done: Any) -> Any:
     try:
         return ray.get(done)
     except ray.exceptions.RayError as error:
-        return Failure(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        return Failure(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
 
 
 def _ray() -> Any:

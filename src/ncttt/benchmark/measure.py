@@ -19,10 +19,12 @@ from ncttt.adaptation import Trace
 from ncttt.adapter import Adapter
 from ncttt.benchmark import streams
 from ncttt.benchmark.cell import Cell
-from ncttt.benchmark.memory import peak_memory, reset_peak
+from ncttt.benchmark.memory import measuring_peak
+from ncttt.benchmark.scenes import Scene
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
 from ncttt.branched import Branched
-from ncttt.checkpoint import load, method_from
+from ncttt.checkpoint import description, load, method_from
+from ncttt.errors import InputError
 from ncttt.methods import Source
 from ncttt.origin import origin
 
@@ -66,17 +68,18 @@ def measure(cell: Cell, cache: Path) -> Measured:
     """Run one cell; corrupted images are found or made in the folder `cache`."""
     with _threads(cell.threads):
         stream, labels = _stream(cell, cache)
-        model = _model(cell.checkpoint, cell.weights, cell.device)
+        model = _model(cell.folder, cell.weights, cell.device)
         protocol = "continual" if cell.protocol == "mixed" else cell.protocol
-        options: dict[str, Any] = {"protocol": protocol, "stop": cell.stop, "seed": cell.seed}
-        adapter = Adapter(model, method_from(cell.method), **options)
-        reset_peak(cell.device)
-        run = _Record()
-        for images in stream:
-            run.add(adapter, cell.steps, images)
-        memory = peak_memory(cell.device)
-        before = _source_predictions(cell, cache)
-    return _measured(cell, stream, labels, run, before, memory)
+        options: dict[str, Any] = {"protocol": protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}
+        adapter, run = Adapter(model, method_from(cell.method), **options), _Record()
+        with measuring_peak(cell.device) as memory:
+            try:
+                for images in stream:
+                    run.add(adapter, cell.steps, images)
+            finally:
+                adapter.reset()  # for the next cell of this process, which gets the same model
+        before = _source_predictions(cell, stream, cache)
+    return _measured(cell, stream, labels, run, before, memory.mib)
 
 
 @dataclass
@@ -132,31 +135,34 @@ def _stream(cell: Cell, cache: Path) -> tuple[Stream, np.ndarray]:
     return stream, labels[stream.places]
 
 
-def _source_predictions(cell: Cell, cache: Path) -> np.ndarray:
+def _source_predictions(cell: Cell, stream: Stream, cache: Path) -> np.ndarray:
     """What the same checkpoint predicts without any adaptation, in the order of the stream."""
-    order = _stream(cell, cache)[0]
-    each = [_unadapted(cell.checkpoint, cell.weights, cell.device, scene, cache) for scene in cell.scenes]
-    return np.stack(each)[order.parts, order.places]
+    each = [_unadapted(cell.folder, cell.weights, cell.device, scene, cache) for scene in cell.scenes]
+    return np.stack(each)[stream.parts, stream.places]
 
 
-@lru_cache(maxsize=32)
-def _unadapted(checkpoint: str, weights: str, device: str, scene: Any, cache: Path) -> np.ndarray:
-    adapter, images = Adapter(_model(checkpoint, weights, device), Source()), scene.images(cache)
+@lru_cache(maxsize=64)
+def _unadapted(folder: str, weights: str, device: str, scene: Scene, cache: Path) -> np.ndarray:
+    adapter, images = Adapter(_model(folder, weights, device), Source(), copy=False), scene.images(cache)
     places = np.arange(len(images))
     chunks = [(np.zeros(len(chunk), int), chunk) for chunk in np.array_split(places, -(-len(places) // 256))]
     return torch.cat([adapter(batch).argmax(1).cpu() for batch in Stream([images], chunks, device)]).numpy()
 
 
-@lru_cache(maxsize=4)
-def _model(checkpoint: str, weights: str, device: str) -> Branched:
-    """A checkpoint, read once a process; `weights` makes a file that has changed another one."""
-    return load(checkpoint).to(device)
+@lru_cache(maxsize=8)
+def _model(folder: str, weights: str, device: str) -> Branched:
+    """A checkpoint, read once a process; one that has changed since the cell was planned is refused."""
+    model = load(folder)
+    if description(folder)["weights_sha256"] != weights:
+        raise InputError(f"the checkpoint in {folder} has changed since the grid was begun; begin again")
+    return model.to(device)
 
 
 def _accuracy_of_parts(cell: Cell, parts: np.ndarray, right: np.ndarray) -> str | None:
     if len(cell.scenes) == 1:
         return None
-    return json.dumps({scene.corruption: float(right[parts == n].mean()) for n, scene in enumerate(cell.scenes)})
+    shown = [(scene.corruption, right[parts == n]) for n, scene in enumerate(cell.scenes) if (parts == n).any()]
+    return json.dumps({corruption: float(found.mean()) for corruption, found in shown})
 
 
 def _mean(values: Any) -> float | None:

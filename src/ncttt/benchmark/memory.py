@@ -1,6 +1,8 @@
 """The largest memory that a stretch of work had: of the GPU, or of this process where the system can tell."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -8,20 +10,26 @@ import torch
 _CLEAR, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
-def reset_peak(device: str) -> None:
-    """Begin a stretch of work."""
+@dataclass
+class Peak:
+    """MiB at most, known after the work; None where the system keeps no such figure."""
+
+    mib: float | None = None
+
+
+@contextmanager
+def measuring_peak(device: str) -> Iterator[Peak]:
+    """Fill in the peak when the `with` block ends."""
+    peak = Peak()
     if torch.device(device).type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
+        yield peak
+        peak.mib = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
         return
-    with suppress(OSError):
-        _CLEAR.write_text("5")  # Linux: forget the largest resident size
-
-
-def peak_memory(device: str) -> float | None:
-    """MiB at most since `reset_peak`; None where the system keeps no such figure."""
-    if torch.device(device).type == "cuda":
-        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
     try:
-        return round(int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)
-    except (OSError, IndexError):
-        return None
+        _CLEAR.write_text("5")  # Linux: forget the largest resident size
+    except OSError:
+        yield peak
+        return
+    yield peak
+    peak.mib = round(int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,12 +15,13 @@ import numpy as np
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt
-from ncttt.data.corruptions.stack import npy_bytes
+from ncttt.data.corruptions.metadata import FORMAT
 from ncttt.errors import InputError
-from ncttt.files import locked, replace_file
+from ncttt.files import locked
 
 CLEAN = "clean"
 SEED = 0  # of the draw of images and of their corruption: the same for every cell of every grid
+PIECE = 1000  # images that are corrupted at a time
 
 
 class Drawn(NamedTuple):
@@ -34,13 +36,17 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Pictures:
-    """`count` images of one split of a set, or all of them, behind the first `skip` of a fixed draw."""
+    """`count` images of one split of a set, or all of them, behind the first `skip` of a fixed draw.
+
+    `data` is what a row calls the set; a set that is a folder lies at `folder`.
+    """
 
     data: str
     split: str
     count: int | None = None
     skip: int = 0
     root: str | None = None
+    folder: str | None = None
 
     def draw(self) -> Drawn:
         """Read them; the last few sets are remembered."""
@@ -49,7 +55,7 @@ class Pictures:
 
 @lru_cache(maxsize=4)
 def _draw(pictures: Pictures) -> Drawn:
-    data = load(pictures.data, pictures.split, root=pictures.root)
+    data = load(pictures.folder or pictures.data, pictures.split, root=pictures.root)
     skip = pictures.skip
     count = len(data) - skip if pictures.count is None else pictures.count
     if skip < 0 or count < 1 or skip + count > len(data):
@@ -64,7 +70,7 @@ def _draw(pictures: Pictures) -> Drawn:
 
 @dataclass(frozen=True)
 class Scene:
-    """Pictures under one corruption; `digest` is that of the clean images."""
+    """Pictures under one corruption; `digest` is that of the clean images, `constants` a table of severities."""
 
     pictures: Pictures
     digest: str
@@ -72,14 +78,18 @@ class Scene:
     severity: int = 0
     constants: str | None = None
 
+    @property
+    def name(self) -> str:
+        """What the images are, to the byte."""
+        return f"{self.digest}-{self.corruption}-{self.severity}-{self.constants}-{FORMAT}"
+
     def images(self, cache: Path) -> np.ndarray:
         """The images uint8 (N, H, W, 3), a memory map of a file that the first process to ask has made."""
-        name = f"{self.digest}-{self.corruption}-{self.severity}-{self.constants or 'by-size'}"
-        return _shared(cache / f"{name}.npy", self._corrupted)
+        return _shared(cache / f"{self.name}.npy", self._write)
 
     def labels(self, cache: Path) -> np.ndarray:
         """The label of each image, int64 (N,)."""
-        return _shared(cache / f"{self.digest}-labels.npy", lambda: self._drawn().labels)
+        return _shared(cache / f"{self.digest}-labels.npy", lambda path: np.save(path, self._drawn().labels))
 
     def _drawn(self) -> Drawn:
         drawn = self.pictures.draw()
@@ -87,18 +97,37 @@ class Scene:
             raise InputError(f"the images of {self.pictures.data} here are not those that the grid was made for")
         return drawn
 
-    def _corrupted(self) -> np.ndarray:
-        drawn = self._drawn()
-        if self.corruption == CLEAN:
-            return drawn.images
-        indices, constants = drawn.places, self.constants
-        return corrupt(drawn.images, self.corruption, self.severity, seed=SEED, indices=indices, constants=constants)
+    def _write(self, path: Path) -> None:
+        clean, _, places, *_ = self._drawn()
+        file = np.lib.format.open_memmap(path, "w+", np.uint8, clean.shape)
+        for start in range(0, len(clean), PIECE):
+            part = slice(start, start + PIECE)
+            file[part] = clean[part] if self.corruption == CLEAN else self._corrupted(clean[part], places[part])
+        file.flush()
+
+    def _corrupted(self, images: np.ndarray, places: np.ndarray) -> np.ndarray:
+        return corrupt(images, self.corruption, self.severity, seed=SEED, indices=places, constants=self.constants)
 
 
-def _shared(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+def _shared(path: Path, write: Callable[[Path], None]) -> np.ndarray:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock")):
             if not path.exists():
-                replace_file(path, npy_bytes(make()))
+                _write_whole(path, write)
+    return _opened(path)
+
+
+def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """A name of its own for each process: on a file system without locks two may be at it."""
+    part = path.with_name(f".{path.stem}.{os.getpid()}.npy")
+    try:
+        write(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=64)
+def _opened(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r")

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm, t
 
 from ncttt.errors import InputError
 
 BLOCKS = 10  # that a stream which remembers is cut into
 RESAMPLES = 10_000
+CHUNK = 500  # resamples at a time, so that streams of single images fit the memory
 
 
 class Difference(NamedTuple):
@@ -53,7 +55,7 @@ def paired_difference(
     """How much more often `first` is right than `second`, on the same streams, with a bootstrap interval.
 
     Each is a list of streams, such as one a corruption, of bool (N,) in the same order; the streams weigh the same.
-    Batches are drawn with replacement within each stream; of a protocol that `remembers`, blocks of batches.
+    Batches are drawn with replacement, the same ones of all streams; of a protocol that `remembers`, blocks of batches.
 
     >>> right = np.ones(1000, bool)
     >>> paired_difference([right], [~right], 100)
@@ -61,16 +63,27 @@ def paired_difference(
     """
     if not first or [len(a) for a in first] != [len(b) for b in second]:
         raise InputError("a paired difference needs two lists of the same streams")
-    generator = np.random.default_rng(seed)
-    draws = np.zeros(resamples)
-    means = []
-    for one, other in zip(first, second, strict=True):
-        sums, counts = _units(one.astype(float) - other, batch_size, remembers)
-        weights = generator.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=resamples)
-        draws += weights @ sums / (weights @ counts)
-        means.append(sums.sum() / counts.sum())
-    low, high = np.quantile(draws / len(means), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Difference(float(np.mean(means)), float(low), float(high))
+    units = [_units(one.astype(float) - other, batch_size, remembers) for one, other in zip(first, second, strict=True)]
+    mean = float(np.mean([sums.sum() / counts.sum() for sums, counts in units]))
+    fewest = min(len(sums) for sums, _ in units)
+    if fewest < 2:
+        return Difference(mean, -1.0, 1.0)  # one unit says nothing about another
+    low, high = np.quantile(_draws(units, resamples, seed), [(1 - confidence) / 2, (1 + confidence) / 2])
+    # Few units vary less than they should when drawn from themselves: Student's quantile instead of the normal one.
+    normal, student = norm.ppf((1 + confidence) / 2), t.ppf((1 + confidence) / 2, fewest - 1)
+    wider = student / normal * (fewest / (fewest - 1)) ** 0.5
+    return Difference(mean, max(-1.0, mean + wider * (low - mean)), min(1.0, mean + wider * (high - mean)))
+
+
+def _draws(units: Sequence[tuple[np.ndarray, np.ndarray]], resamples: int, seed: int) -> np.ndarray:
+    """Means of streams drawn with replacement; streams of the same length show the same images, so share the draw."""
+    draws = []
+    generators = {len(sums): np.random.default_rng([seed, len(sums)]) for sums, _ in units}
+    for count in [CHUNK] * (resamples // CHUNK) + [resamples % CHUNK] * (resamples % CHUNK > 0):
+        weights = {n: g.multinomial(n, np.full(n, 1 / n), size=count) for n, g in generators.items()}
+        means = [weights[len(sums)] @ sums / (weights[len(sums)] @ counts) for sums, counts in units]
+        draws.append(np.mean(means, axis=0))
+    return np.concatenate(draws)
 
 
 def _units(values: np.ndarray, batch_size: int, remembers: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -58,9 +58,9 @@ class Store:
         """End the connection; what was written stays."""
         self._base.close()
 
-    def done(self) -> set[str]:
-        """The keys of all finished cells."""
-        return {key for (key,) in self._base.execute("SELECT key FROM rows")}
+    def done(self, predictions: bool = False) -> set[str]:
+        """The keys of all finished cells, or of those whose predictions are here."""
+        return {row["key"] for row in self._read(f"SELECT key FROM {'predictions' if predictions else 'rows'}")}
 
     def write(self, row: Row, predicted: np.ndarray | None = None, right: np.ndarray | None = None) -> None:
         """Keep a finished cell, in place of an older one of its key, in one transaction."""
@@ -78,7 +78,7 @@ class Store:
 
     def failures(self) -> list[Row]:
         """Cells that could not be finished: key, cell and error."""
-        found = self._base.execute("SELECT * FROM failures ORDER BY key")
+        found = self._read("SELECT * FROM failures ORDER BY key")
         return [dict(row) | {"cell": json.loads(row["cell"])} for row in found]
 
     def rows(self, **where: Any) -> list[Row]:
@@ -88,11 +88,11 @@ class Store:
             if name not in COLUMNS:
                 raise InputError(f"rows have no column {name!r}{nearest(name, COLUMNS)}")
             several = list(value) if isinstance(value, (list, tuple, set)) else [value]
-            terms.append(f'"{name}" IN ({", ".join("?" * len(several))})')
+            either = " OR ".join([f'"{name}" IS ?'] * len(several))  # IS, because a value may be missing
+            terms.append(f"({either})")
             values += several
         condition = f"WHERE {' AND '.join(terms)}" if terms else ""
-        found = self._base.execute(f"SELECT * FROM rows {condition} ORDER BY {_ORDER}", values)
-        return [dict(row) for row in found]
+        return [dict(row) for row in self._read(f"SELECT * FROM rows {condition} ORDER BY {_ORDER}", values)]
 
     def by_key(self, keys: Sequence[str]) -> dict[str, Row]:
         """The finished rows of these keys."""
@@ -100,7 +100,7 @@ class Store:
         for start in range(0, len(keys), 500):  # SQLite allows some thousand values in a query
             part = keys[start : start + 500]
             query = f"SELECT * FROM rows WHERE key IN ({', '.join('?' * len(part))})"
-            found |= {row["key"]: dict(row) for row in self._base.execute(query, part)}
+            found |= {row["key"]: dict(row) for row in self._read(query, part)}
         return found
 
     def right(self, key: str) -> np.ndarray | None:
@@ -137,46 +137,58 @@ class Store:
         values = ([row.get(name) for name in COLUMNS] for row in rows)
         self._base.executemany(f"INSERT OR REPLACE INTO rows ({names}) VALUES ({places})", values)
 
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        with self._explaining():
+            return self._base.execute(query, values).fetchall()
+
     def _images(self, key: str, read: Any) -> np.ndarray | None:
         query = "SELECT p.*, r.images FROM predictions p JOIN rows r USING (key) WHERE key = ?"
-        row = self._base.execute(query, (key,)).fetchone()
-        if row is None:
+        found = self._read(query, (key,))
+        if not found:
             return None
+        row = found[0]
         shape = (row["counts"], row["images"])
         return read(row, shape).reshape(shape)
 
     def _prepare(self) -> None:
-        pragma = {
-            name: self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        }
-        empty = not self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if empty:
+        if not self._tables():
             self._base.execute("PRAGMA journal_mode = WAL")
             with self._transaction():
-                for statement in _TABLES.split(";\n"):
-                    self._base.execute(statement)
-                self._base.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._base.execute(f"PRAGMA user_version = {SCHEMA}")
-        elif pragma["application_id"] != APPLICATION:
+                if not self._tables():  # another process may have been quicker
+                    self._make()
+        found = {
+            name: self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        }
+        if found["application_id"] != APPLICATION:
             raise InputError(f"{self.path} is an SQLite file, but no store of rows; it is left as it is")
-        elif pragma["user_version"] != SCHEMA:
+        if found["user_version"] != SCHEMA:
             raise InputError(
-                f"{self.path} is a store of schema {pragma['user_version']}; this version reads {SCHEMA}. "
+                f"{self.path} is a store of schema {found['user_version']}; this version reads {SCHEMA}. "
                 "It is left as it is: export it with the version that wrote it, and seed a new store from the CSV"
             )
         self._base.execute(
             "PRAGMA synchronous = NORMAL"
         )  # with WAL: a power cut may lose the last rows, never the file
 
+    def _tables(self) -> int:
+        return self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+    def _make(self) -> None:
+        for statement in _TABLES.split(";\n"):
+            self._base.execute(statement)
+        self._base.execute(f"PRAGMA application_id = {APPLICATION}")
+        self._base.execute(f"PRAGMA user_version = {SCHEMA}")
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._base.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._base.execute("COMMIT")
         except BaseException:
-            self._base.execute("ROLLBACK")
+            if self._base.in_transaction:  # SQLite ends it itself on a full disk
+                self._base.execute("ROLLBACK")
             raise
-        self._base.execute("COMMIT")
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -58,11 +58,8 @@ def _slots(labels: np.ndarray, concentration: float, seed: int) -> np.ndarray:
 
 def one_by_one(labels: np.ndarray, parts: int, order: str, seed: int, batch: int) -> list[tuple[np.ndarray, ...]]:
     """Batches (parts, places), one part of the images after another; no batch has images of two parts."""
-    found = []
-    for part in range(parts):
-        places = order_of(labels, order, seed)
-        found += [(np.full(len(chunk), part), chunk) for chunk in _chunks(places, batch)]
-    return found
+    chunks = _chunks(order_of(labels, order, seed), batch)
+    return [(np.full(len(chunk), part), chunk) for part in range(parts) for chunk in chunks]
 
 
 def mixed(labels: np.ndarray, parts: int, order: str, seed: int, batch: int) -> list[tuple[np.ndarray, ...]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ncttt.benchmark.attribution import Attribution
 from ncttt.benchmark.statistics import Difference, mean_and_deviation
 from ncttt.benchmark.table import Row
 from ncttt.benchmark.tuning import Found
 
-GROUP = ("data", "severity", "protocol", "order", "batch_size", "method", "checkpoint")
+NAMED = ("data", "split", "severity", "constants", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
+GROUP = (*NAMED, "settings", "images", "threads", "device")  # rows of one line differ in corruption and seed alone
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def _line(name: dict[str, object], rows: list[Row]) -> Line:
 
 def summary_table(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
     """Headers and cells as text; what is the same in every line is left out."""
-    shown = [key for key in GROUP if key in ("method", "checkpoint") or len({line.name[key] for line in lines}) > 1]
+    shown = [key for key in NAMED if key in ("method", "checkpoint") or len({line.name[key] for line in lines}) > 1]
     headers = [*(key.replace("_", " ") for key in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
     body = [
         [
@@ -69,17 +70,17 @@ def summary_table(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
 
 def attribution_table(found: Sequence[Attribution]) -> tuple[list[str], list[list[str]]]:
     """Headers and cells as text: accuracies of the five ways, and the shares of the gain with their intervals."""
-    ways = list(found[0].accuracy)
-    headers = ["method", "checkpoint", "protocol", *ways, "statistics", "gradient", "total"]
+    ways, subjects = list(found[0].accuracy), [asdict(line.subject) for line in found]
+    fixed = ("method", "checkpoint", "protocol")
+    shown = [name for name in subjects[0] if name in fixed or len({subject[name] for subject in subjects}) > 1]
+    headers = [*(name.replace("_", " ") for name in shown), *ways, "statistics", "gradient", "total"]
     body = [
         [
-            line.method,
-            line.checkpoint,
-            line.protocol,
+            *(str(subject[name]) for name in shown),
             *(f"{100 * line.accuracy[way]:.2f}" for way in ways),
             *(in_points(gain) for gain in (line.statistics, line.gradient, line.total)),
         ]
-        for line in found
+        for subject, line in zip(subjects, found, strict=True)
     ]
     return headers, body
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
 from ncttt.errors import InputError
+from ncttt.files import replace_file
 
 TEXT, WHOLE, REAL = "TEXT", "INTEGER", "REAL"
 COLUMNS = {
@@ -47,6 +48,7 @@ COLUMNS = {
     "machine": TEXT,
     "versions": TEXT,
 }
+NEEDED = ("key", "corruption", "method", "images", "accuracy")
 TIMINGS = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # what may differ between runs
 Row = dict[str, Any]
 
@@ -62,13 +64,24 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
 
 def read_csv(path: Path) -> Iterator[Row]:
     """The rows of a CSV that a store exported."""
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-        if missing:
-            raise InputError(f"{path} is no export of a store: it has no column {missing[0]!r}")
-        for number, line in enumerate(reader, start=2):
-            yield {name: _parsed(line[name], kind, f"{path}, line {number}, {name}") for name, kind in COLUMNS.items()}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in NEEDED if name not in (reader.fieldnames or [])]
+            if missing:
+                raise InputError(f"{path} is no export of a store: it has no column {missing[0]!r}")
+            for number, line in enumerate(reader, start=2):
+                yield _row(line, f"{path}, line {number}")
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is no CSV: {error}") from None
+
+
+def _row(line: dict[str, str], where: str) -> Row:
+    row = {name: _parsed(line.get(name), kind, f"{where}, {name}") for name, kind in COLUMNS.items()}
+    for name in NEEDED:
+        if row[name] is None:
+            raise InputError(f"{where}: {name} is missing")
+    return row
 
 
 def _parsed(text: str | None, kind: str, where: str) -> Any:
@@ -88,4 +101,6 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
         raise InputError("Parquet needs the extra `parquet`: pip install 'ncttt[parquet]'") from None
     kinds = {WHOLE: pyarrow.int64(), REAL: pyarrow.float64()}
     schema = pyarrow.schema([(name, kinds.get(kind, pyarrow.string())) for name, kind in COLUMNS.items()])
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), path)
+    with BytesIO() as file:
+        parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), file)
+        replace_file(path, file.getvalue())

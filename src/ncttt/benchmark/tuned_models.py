@@ -8,27 +8,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ncttt.errors import InputError, nearest
 from ncttt.recipe import Recipe
 from ncttt.training.job import Job, run_job
 from ncttt.training.watching import Observer
 
 GROUPS = ("network_settings", "method_settings", "recipe")
-
-
-def read_job(path: str | Path) -> Job:
-    """The training that a configuration file of `ncttt train` describes; where it runs does not matter here."""
-    try:
-        settings = yaml.safe_load(Path(path).read_text())
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not valid YAML: {error}") from None
-    known = {field.name for field in fields(Job)}
-    if not isinstance(settings, dict) or "data" not in settings:
-        raise InputError(f"{path} is no configuration of a training")
-    recipe = Recipe().but(**settings.pop("recipe", {}))
-    return Job(recipe=recipe, **{name: value for name, value in settings.items() if name in known})
 
 
 def changed(job: Job, settings: dict[str, Any]) -> Job:

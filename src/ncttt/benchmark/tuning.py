@@ -16,7 +16,6 @@ from ncttt.benchmark.cells import cells_of
 from ncttt.benchmark.statistics import Difference, paired_difference
 from ncttt.benchmark.store import Store
 from ncttt.checkpoint import description
-from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.errors import InputError
 from ncttt.grid import Entry, Grid
 from ncttt.search import Search
@@ -48,28 +47,6 @@ class Found:
     gain: Difference
 
 
-def check_search(search: Search) -> None:
-    """Raise an `InputError` for a search that would look at test images, or that is no search at all."""
-    if search.split != "val":
-        raise InputError(
-            f"settings are chosen on the split 'val', held out of the training images; found {search.split!r}"
-        )
-    tested = [name for name in search.corruptions if name in (*CORRUPTIONS, "all")]
-    if tested:
-        raise InputError(f"{tested[0]!r} is for testing; settings are chosen on the four extra corruptions")
-    if (search.train is None) == (search.checkpoint is None):
-        raise InputError(
-            "a search needs either train, a training's configuration, or checkpoint; not both, not neither"
-        )
-    if search.trained and search.train is None:
-        raise InputError(f"{next(iter(search.trained))!r} needs a training; give train, a training's configuration")
-    for name, values in {**search.trained, **search.adapted}.items():
-        if not values:
-            raise InputError(f"{name} has no values to try")
-    if search.random is not None and search.random < 1:
-        raise InputError(f"random must be at least 1; found {search.random}")
-
-
 def combinations(search: Search) -> list[tuple[Settings, Settings]]:
     """Settings (trained, adapted) to try: all there are, or a seeded draw of them."""
     every = [(t, a) for t in _product(search.trained) for a in _product(search.adapted)]
@@ -91,11 +68,11 @@ def trials(search: Search, checkpoint_of: Callable[[Settings], str], fresh: bool
     found = []
     for trained, adapted in chosen:
         checkpoint = checkpoints[_name(trained)]
-        own = _entry(checkpoint, adapted, counts)
+        own = _entry(checkpoint, search.method, adapted, counts)
         still = Entry(method="ptbn", checkpoint=checkpoint)
         for entry in (own, still):
             if repr(entry) not in cells:
-                cells[repr(entry)] = cells_of(_grid(search, entry, fresh))
+                cells[repr(entry)] = cells_of(grid_of(search, entry, fresh))
         count = counts.index(adapted["steps"]) if counts else 0
         found.append(Trial({**trained, **adapted}, checkpoint, cells[repr(own)], count, cells[repr(still)]))
     return found
@@ -124,17 +101,21 @@ def _found(trial: Trial, store: Store) -> Found | None:
     return Found(trial, float(np.mean([part.mean() for part in right])), gain)
 
 
-def _entry(checkpoint: str, adapted: Settings, counts: list[int]) -> Entry:
+def _entry(checkpoint: str, method: str | None, adapted: Settings, counts: list[int]) -> Entry:
     settings = {name: value for name, value in adapted.items() if name != "stop"}
     if counts:
         settings["steps"] = counts[-1]
-    method = description(checkpoint)["method"]["name"]
     return Entry(
-        method=method, checkpoint=checkpoint, settings=settings, steps=counts or None, stop=adapted.get("stop")
+        method=method or description(checkpoint)["method"]["name"],
+        checkpoint=checkpoint,
+        settings=settings,
+        steps=counts or None,
+        stop=adapted.get("stop"),
     )
 
 
-def _grid(search: Search, entry: Entry, fresh: bool) -> Grid:
+def grid_of(search: Search, entry: Entry, fresh: bool) -> Grid:
+    """The grid of one entry, on the images that are searched on or on as many fresh ones."""
     if fresh and search.images is None:
         raise InputError("to confirm on fresh images, search on some of them: give images")
     return Grid(

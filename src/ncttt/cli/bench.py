@@ -46,9 +46,9 @@ def bench(
     asked = Grid(**grid)
     planned = plans(asked, blend) if attribution else []
     cells = unique_cells(planned) if attribution else cells_of(asked)
-    runs_on = executor_of(executor, asked.threads, workers, address)
+    runs_on = executor_of(executor, asked.threads, workers, address, asked.device)
     with Store(store) as rows:
-        outcome = run_cells(cells, rows, runs_on, force=force, cache=cache, watcher=watcher())
+        outcome = run_cells(cells, rows, runs_on, force=force, predictions=attribution, cache=cache, watcher=watcher())
         failed = {cell.key for cell, _ in outcome.failures}
         whole = [plan for plan in planned if failed.isdisjoint(cell.key for cell in plan.cells())]
         shares = [attribute(plan, rows) for plan in whole]

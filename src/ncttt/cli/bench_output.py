@@ -33,8 +33,9 @@ def as_json(shares: Sequence[Attribution]) -> list[dict[str, Any]]:
     """Shares as JSON values."""
     return [
         {
-            name: value._asdict() if hasattr(value, "_asdict") else value
-            for name, value in ((field.name, getattr(share, field.name)) for field in dataclasses.fields(share))
+            **dataclasses.asdict(share.subject),
+            "accuracy": share.accuracy,
+            **{name: getattr(share, name)._asdict() for name in ("statistics", "gradient", "total")},
         }
         for share in shares
     ]

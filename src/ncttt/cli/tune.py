@@ -31,16 +31,18 @@ def tune(
     """
     from ncttt.benchmark.driver import run_cells
     from ncttt.benchmark.executors import executor as executor_of
+    from ncttt.benchmark.search_checks import check_search
     from ncttt.benchmark.store import Store
     from ncttt.benchmark.summary import search_table
-    from ncttt.benchmark.tuned_models import changed, read_job, train_once
-    from ncttt.benchmark.tuning import cells_of_trials, check_search, ranked, trials
+    from ncttt.benchmark.tuned_models import changed, train_once
+    from ncttt.benchmark.tuning import cells_of_trials, ranked, trials
     from ncttt.benchmark.watching import watcher
     from ncttt.cli.bench_output import complain, search_as_json, show
+    from ncttt.cli.training_config import read_job
 
     asked = Search(**search)
-    check_search(asked)
     job = None if asked.train is None else read_job(asked.train)
+    check_search(asked, job)
 
     @cache
     def checkpoint_for(settings: str) -> str:
@@ -54,15 +56,15 @@ def tune(
     def checkpoint_of(settings: dict[str, Any]) -> str:
         return checkpoint_for(json_module.dumps(settings))
 
-    runs_on = executor_of(executor, asked.threads, workers, address)
-    chosen = trials(asked, checkpoint_of)
+    runs_on = executor_of(executor, asked.threads, workers, address, asked.device)
     with Store(Path(out) / "trials.sqlite") as store:
-        failures = run_cells(cells_of_trials(chosen), store, runs_on, watcher=watcher()).failures
+        chosen = trials(asked, checkpoint_of)
+        failures = run_cells(cells_of_trials(chosen), store, runs_on, predictions=True, watcher=watcher()).failures
         found, fresh = ranked(chosen, store), []
         if asked.confirm:
             best = [result.trial.settings for result in found[: asked.confirm]]
             again = [trial for trial in trials(asked, checkpoint_of, fresh=True) if trial.settings in best]
-            failures += run_cells(cells_of_trials(again), store, runs_on, watcher=watcher()).failures
+            failures += run_cells(cells_of_trials(again), store, runs_on, predictions=True, watcher=watcher()).failures
             fresh = ranked(again, store)
     if json:
         print(json_module.dumps({"searched": search_as_json(found), "confirmed": search_as_json(fresh)}))

@@ -1,0 +1,63 @@
+"""What a grid may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ncttt.benchmark.cell import PROTOCOLS
+from ncttt.benchmark.streams import check_order
+from ncttt.data.corruptions.apply import SEVERITIES
+from ncttt.errors import InputError, nearest
+from ncttt.grid import Grid
+
+LISTS = ("methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
+
+
+def check_grid(grid: Grid) -> None:
+    """Raise an `InputError` for the first thing that makes no sense in it."""
+    for name in LISTS:
+        values = getattr(grid, name)
+        if not values:
+            raise InputError(f"a grid needs at least one of its {name}; found none")
+        if name != "methods":
+            check_once(values, name)
+    for size in grid.batch_sizes:
+        check_least("batch_sizes", size, 1)
+    for seed in grid.seeds:
+        check_least("seeds", seed, 0)
+    check_least("threads", grid.threads, 1)
+    for severity in grid.severities:
+        check_severity(severity)
+    for protocol in [*grid.protocols, *(name for entry in grid.methods for name in entry.protocols or ())]:
+        check_protocol(protocol)
+    for order in grid.orders:
+        check_order(order)
+    for steps in (grid.steps, *(entry.steps for entry in grid.methods)):
+        if steps is not None and (not steps or steps != sorted(set(steps)) or steps[0] < 0):
+            raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {steps}")
+
+
+def check_severity(severity: int) -> None:
+    """Raise unless this is from 1 to 5."""
+    if severity not in SEVERITIES:
+        raise InputError(f"severities go from 1 to 5; found {severity!r}")
+
+
+def check_protocol(protocol: str) -> None:
+    """Raise unless this names a protocol."""
+    if protocol not in PROTOCOLS:
+        raise InputError(f"no protocol {protocol!r}{nearest(protocol, PROTOCOLS)}")
+
+
+def check_least(name: str, value: int, least: int) -> None:
+    """Raise if a number is too small."""
+    if value < least:
+        raise InputError(f"{name} must be at least {least}; found {value}")
+
+
+def check_once(values: Sequence[Any], name: str) -> None:
+    """Raise if one of the values comes twice."""
+    twice = [value for value in values if list(values).count(value) > 1]
+    if twice:
+        raise InputError(f"{name} {twice[0]!r} is named twice")

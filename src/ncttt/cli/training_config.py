@@ -1,0 +1,27 @@
+"""A configuration file of `ncttt train`, read as that command reads it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from jsonargparse import ArgumentError, ArgumentParser
+
+from ncttt.cli.train import train
+from ncttt.errors import InputError
+from ncttt.training.job import Job
+
+
+def read_job(path: str | Path) -> Job:
+    """The training that the file describes; how it is to run does not matter here."""
+    if not Path(path).is_file():
+        raise InputError(f"there is no configuration {path}")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_function_arguments(train)
+    try:
+        parsed = parser.parse_path(str(path))
+        settings = (getattr(parser, "instantiate", None) or parser.instantiate_classes)(parsed)
+    except (ArgumentError, TypeError) as error:
+        raise InputError(f"{path} is no configuration of a training: {' '.join(str(error).split())}") from None
+    given = {field.name: settings[field.name] for field in fields(Job)}
+    return Job(**given | {name: given[name] or {} for name in ("network_settings", "method_settings")})

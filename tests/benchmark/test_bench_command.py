@@ -1,0 +1,85 @@
+"""`ncttt bench` and `ncttt rows`, as a user meets them."""
+
+import json
+
+import pytest
+
+from ncttt.cli import main
+
+
+@pytest.fixture
+def arguments(checkpoint, tmp_path) -> list[str]:
+    entries = [{"method": "ptbn", "checkpoint": checkpoint}, {"method": "nc_ttt", "checkpoint": checkpoint}]
+    return [
+        "bench", "--data", "digits", "--images", "80", "--corruptions", '["contrast", "fog"]', "--batch-sizes", "[40]",
+        "--executor", "here", "--store", str(tmp_path / "rows.sqlite"), "--methods", json.dumps(entries),
+    ]  # fmt: skip
+
+
+def test_a_grid_its_table_and_its_rows(arguments, tmp_path, capsys):
+    assert main(arguments) == 0
+    found = capsys.readouterr()
+    assert [line.split("\t")[0] for line in found.out.splitlines()] == ["method", "ptbn", "nc_ttt"]
+    assert "4 cells, 0 done before, 4 to measure" in found.err
+    assert main([*arguments, "--json"]) == 0
+    found = capsys.readouterr()
+    assert len(json.loads(found.out)) == 4
+    assert "0 to measure" in found.err
+    store, out = str(tmp_path / "rows.sqlite"), str(tmp_path / "rows.csv")
+    assert main(["rows", "export", store, out]) == 0
+    assert main(["rows", "seed", str(tmp_path / "other.sqlite"), out]) == 0
+    assert "4 new rows" in capsys.readouterr().out
+    assert main(["rows", "show", str(tmp_path / "other.sqlite"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 4
+    assert main(["rows", "show", store]) == 0
+    assert "nc_ttt" in capsys.readouterr().out
+
+
+def test_attribution_is_one_option(arguments, capsys):
+    assert main([*arguments, "--attribution"]) == 0
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split("\t")[-3:] == ["statistics", "gradient", "total"]
+    shares = [float(part.split(" ")[0]) for part in line.split("\t")[-3:]]
+    assert shares[0] + shares[1] == pytest.approx(shares[2], abs=0.011)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--corruptions", '["contast"]'], "no corruption 'contast'; did you mean 'contrast'"),
+        (["--executor", "proceses"], "no executor 'proceses'; did you mean 'processes'"),
+        (["--store", "/proc/rows.sqlite"], "cannot use the store"),
+        (["--methods", '[{"method": "ptbn", "checkpoint": "x/y"}]'], "no checkpoint in x/y"),
+    ],
+)
+def test_what_the_user_did_wrong_is_one_clear_line(arguments, more, message, capsys):
+    assert main([*arguments, *more]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_an_unknown_key_of_an_entry_names_the_nearest(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "--methods", '[{"method": "ptbn", "checkpont": "a"}]'])
+    assert "did you mean 'checkpoint'" in capsys.readouterr().err
+
+
+def test_failed_cells_are_told_after_the_others_are_kept(arguments, tmp_path, capsys, monkeypatch):
+    from ncttt.methods import PTBN
+
+    def predict(self, model, images):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(PTBN, "predict", predict)
+    assert main(arguments) == 2
+    assert "2 cells failed, the others are kept" in capsys.readouterr().err
+    assert main(["rows", "show", str(tmp_path / "rows.sqlite")]) == 0
+    found = capsys.readouterr().out
+    assert "nc_ttt" in found
+    assert "failed: ptbn" in found
+
+
+def test_a_store_that_is_not_there_is_told(capsys):
+    assert main(["rows", "export", "nowhere.sqlite", "out.csv"]) == 2
+    assert "there is no store nowhere.sqlite" in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""Rows against plain loops that know nothing of the engine."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_grid
+import torch
+from sklearn.metrics import balanced_accuracy_score, log_loss
+
+import ncttt
+from ncttt.benchmark import Cell, cells_of, run_cells
+from ncttt.benchmark.measure import measure
+from ncttt.benchmark.scores import calibration_error
+from ncttt.benchmark.streams import order_of
+from ncttt.data import load
+from ncttt.data.batching import shuffled
+from ncttt.data.corruptions import corrupt
+from ncttt.grid import Entry
+
+
+def pictures(corruption: str, count: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    """The images of a scene, corrupted as part of their whole set."""
+    data = load("digits", "test")
+    places = np.sort(shuffled(len(data), 0, 0)[:count])
+    return corrupt(np.asarray(data.images), corruption, 5, constants="imagenet")[places], data.labels[places]
+
+
+def floats(images: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+
+
+def only(checkpoint: str, entry: Entry, **changes: object) -> list[Cell]:
+    return cells_of(small_grid.grid(checkpoint, methods=[entry], **changes))
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online"])
+def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
+    entry = Entry(method="nc_ttt", checkpoint=checkpoint, steps=[0, 1, 3])
+    (cell,) = only(checkpoint, entry, corruptions=["contrast"], protocols=[protocol], seeds=[5])
+    found = measure(cell, tmp_path)
+
+    images, labels = pictures("contrast")
+    order = shuffled(len(images), 5, 0)
+    images, labels = images[order], labels[order]
+    adapter = ncttt.Adapter(ncttt.load(checkpoint), protocol=protocol, seed=5)
+    logits, befores, afters = [], [], []
+    for start in range(0, 120, 40):
+        logits.append(adapter.predict_at([0, 1, 3], floats(images[start : start + 40])))
+        befores.append(adapter.trace.shift_before)
+        afters.append(adapter.trace.shift_after)
+    logits = torch.cat(logits, dim=1)
+    predicted = logits.argmax(2).numpy()
+    probabilities = logits[-1].double().softmax(1).numpy()
+    source = ncttt.load(checkpoint)(floats(images)).argmax(1).numpy()
+
+    row = found.columns
+    assert (found.predicted == predicted).all()
+    assert (found.right == (predicted == labels)).all()
+    assert row["accuracy"] == pytest.approx((predicted[-1] == labels).mean())
+    assert row["class_accuracy"] == pytest.approx(balanced_accuracy_score(labels, predicted[-1]))
+    assert row["nll"] == pytest.approx(log_loss(labels, probabilities, labels=range(10)))
+    at = json.loads(row["accuracy_at"])
+    assert at == {
+        str(count): pytest.approx((p == labels).mean()) for count, p in zip((0, 1, 3), predicted, strict=True)
+    }
+    assert row["mended"] == ((source != labels) & (predicted[-1] == labels)).sum()
+    assert row["broken"] == ((source == labels) & (predicted[-1] != labels)).sum()
+    assert row["shift_before"] == pytest.approx(np.mean(befores))
+    assert row["shift_after"] == pytest.approx(np.mean(afters))
+    assert (row["steps_taken"], row["fallbacks"], row["images"]) == (3, 0, 120)
+    assert row["images_per_second"] > 0
+    assert row["peak_memory_mib"] > 10
+
+
+def test_calibration_error_by_a_plain_loop():
+    torch.manual_seed(0)
+    logits, labels = 3 * torch.randn(500, 5), torch.randint(5, (500,))
+    confidence, predicted = logits.double().softmax(1).max(1)
+    expected = 0.0
+    for low in range(15):
+        inside = [n for n in range(500) if low / 15 < confidence[n] <= (low + 1) / 15]
+        if inside:
+            right = sum(bool(predicted[n] == labels[n]) for n in inside) / len(inside)
+            expected += len(inside) / 500 * abs(right - sum(confidence[n].item() for n in inside) / len(inside))
+    assert calibration_error(logits, labels) == pytest.approx(expected, abs=1e-9)
+
+
+def test_continual_goes_on_through_all_corruptions_and_mixed_shuffles_them(checkpoint, tmp_path):
+    entry = Entry(method="nc_ttt", checkpoint=checkpoint)
+    continual, mixed = only(checkpoint, entry, protocols=["continual", "mixed"])
+    assert len(continual.scenes) == len(mixed.scenes) == 2
+    adapter, logits, truth = ncttt.Adapter(ncttt.load(checkpoint), protocol="continual"), [], []
+    for corruption in ("gaussian_noise", "contrast"):
+        images, labels = pictures(corruption)
+        order = shuffled(120, 0, 0)
+        for start in range(0, 120, 40):
+            logits.append(adapter(floats(images[order[start : start + 40]])))
+            truth.append(labels[order[start : start + 40]])
+    found = measure(continual, tmp_path)
+    assert (found.predicted[-1] == torch.cat(logits).argmax(1).numpy()).all()
+    right = torch.cat(logits).argmax(1).numpy() == np.concatenate(truth)
+    assert json.loads(found.columns["accuracy_of_parts"]) == {
+        "gaussian_noise": pytest.approx(right[:120].mean()),
+        "contrast": pytest.approx(right[120:].mean()),
+    }
+    found = measure(mixed, tmp_path)
+    assert found.columns["images"] == 120
+    parts = json.loads(found.columns["accuracy_of_parts"])
+    assert np.mean(list(parts.values())) == pytest.approx(found.columns["accuracy"])  # equal shares
+
+
+def test_online_differs_from_episodic_only_because_it_remembers(checkpoint, tmp_path):
+    entry = Entry(method="nc_ttt", checkpoint=checkpoint, settings={"lr": 0.05})
+    episodic, online = only(checkpoint, entry, corruptions=["contrast"], protocols=["episodic", "online"])
+    one, two = (measure(cell, tmp_path).predicted[-1] for cell in (episodic, online))
+    assert (one[:40] == two[:40]).mean() > 0.9  # the first batch, but for the noise
+    assert (one[40:] != two[40:]).any()
+
+
+def test_orders_show_every_image_once_and_classes_in_bursts():
+    labels = np.random.default_rng(0).integers(0, 10, 2000)
+
+    def changes(order: str) -> float:
+        places = order_of(labels, order, seed=3)
+        assert sorted(places) == list(range(2000))
+        return np.mean([len(np.unique(labels[places[start : start + 50]])) for start in range(0, 2000, 50)])
+
+    by_class, bursts, mild, fair = (changes(o) for o in ("by_class", "dirichlet(0.05)", "dirichlet(10)", "random"))
+    assert by_class < 2 < bursts < mild < fair + 0.2
+    assert fair > 9
+    assert (order_of(labels, "random", 1) != order_of(labels, "random", 2)).any()
+
+
+def test_images_are_made_once_for_all_methods_and_shared_as_a_map(checkpoint, store, monkeypatch):
+    from ncttt.benchmark import scenes
+
+    made = []
+    monkeypatch.setattr(
+        scenes, "corrupt", lambda images, name, *a, **k: made.append(name) or corrupt(images, name, *a, **k)
+    )
+    cells = cells_of(small_grid.grid(checkpoint))
+    outcome = run_cells(cells, store)
+    assert (len(outcome.rows), made) == (6, ["gaussian_noise", "contrast"])
+    images = cells[0].scenes[0].images(store.path.parent / "images")
+    assert isinstance(images, np.memmap)
+    assert (images == pictures("gaussian_noise")[0]).all()
+
+
+def test_a_checkpoint_that_changed_under_a_running_grid_is_refused(checkpoint, tmp_path):
+    model = ncttt.load(checkpoint)
+    ncttt.save(model, tmp_path / "model")
+    cell = cells_of(small_grid.grid(str(tmp_path / "model")))[0]
+    model.classifier.fc.bias.data += 1
+    ncttt.save(model, tmp_path / "model")
+    with pytest.raises(ncttt.InputError, match="has changed since the grid was begun"):
+        measure(cell, tmp_path)
+
+
+def test_the_folder_a_process_runs_in_does_not_matter(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(checkpoint).parent)
+    cell = cells_of(small_grid.grid(Path(checkpoint).name))[2]
+    monkeypatch.chdir(tmp_path)
+    assert measure(cell, tmp_path).columns["images"] == 120
+    assert cell.columns()["checkpoint"] == Path(checkpoint).name
+
+
+def test_a_cell_leaves_the_number_of_threads_as_it_was(checkpoint, tmp_path):
+    (cell, *_) = cells_of(small_grid.grid(checkpoint, threads=2))
+    before = torch.get_num_threads()
+    measure(cell, tmp_path)
+    assert torch.get_num_threads() == before

@@ -1,0 +1,184 @@
+"""The search: on validation alone, every trial what it says, the best first."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import ncttt
+from ncttt import InputError
+from ncttt.benchmark import run_cells
+from ncttt.benchmark.search_checks import check_search
+from ncttt.benchmark.tuned_models import changed, train_once
+from ncttt.benchmark.tuning import cells_of_trials, combinations, ranked, trials
+from ncttt.cli.training_config import read_job
+from ncttt.search import Search
+
+
+def search(checkpoint: str, /, **changes: object) -> Search:
+    settings = {"data": "digits", "checkpoint": checkpoint, "images": 50, "batch_size": 25, "constants": "imagenet"}
+    return Search(**(settings | changes))
+
+
+BAD = [
+    ({"split": "test"}, "chosen on the split 'val'"),
+    ({"split": "fit"}, "chosen on the split 'val'"),
+    ({"corruptions": ["fog"]}, "'fog' is for testing"),
+    ({"corruptions": ["extra", "all"]}, "'all' is for testing"),
+    ({"train": "configs/cpu/digits.yaml"}, "either train, a training's configuration, or checkpoint"),
+    ({"checkpoint": None}, "either train, a training's configuration, or checkpoint"),
+    ({"trained": {"layer": ["layer1"]}}, "'layer' needs a training"),
+    ({"adapted": {"lr": []}}, "lr needs a list of values to try; found []"),
+    ({"adapted": {"lr": 0.1}}, "lr needs a list of values to try; found 0.1"),
+    ({"adapted": {"lrr": [0.1]}}, "has no setting 'lrr'; did you mean 'lr'"),
+    ({"adapted": {"head": ["flat"]}}, "head is settled by the training"),
+    ({"corruptions": ["spater"]}, "no corruption 'spater'; did you mean 'spatter'"),
+    ({"severity": 0}, "from 1 to 5; found 0"),
+    ({"protocol": "offline"}, "no protocol 'offline'"),
+    ({"constants": "mnist"}, "no constants 'mnist'"),
+    ({"method": "tnet"}, "no method 'tnet'; did you mean 'tent'"),
+    ({"confirm": 1, "images": None}, "give images"),
+    ({"confirm": 1, "images": 100}, "100 images behind the first 100 of digits val"),
+    (
+        {"train": "configs/cpu/digits.yaml", "checkpoint": None, "trained": {"split": ["train"]}},
+        "cannot be searched for",
+    ),
+    ({"random": 0}, "random must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_what_is_no_honest_search_is_refused(checkpoint, change, message):
+    job = read_job("configs/cpu/digits.yaml") if "train" in change else None
+    with pytest.raises(InputError, match=re.escape(message)):
+        check_search(search(checkpoint, **change), job)
+
+
+def test_a_grid_tries_all_and_a_draw_some_of_them(checkpoint):
+    whole = search(checkpoint, adapted={"lr": [0.1, 0.01], "moves": ["layer1", "norm", "encoder"]})
+    assert len(combinations(whole)) == 6
+    drawn = search(checkpoint, adapted=whole.adapted, random=4)
+    assert len(combinations(drawn)) == 4
+    assert combinations(drawn) == combinations(drawn)
+    assert all(pair in combinations(whole) for pair in combinations(drawn))
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online"])
+def test_trials_are_ranked_by_what_separate_adapters_would_find(checkpoint, store, protocol):
+    from ncttt.data import load
+    from ncttt.data.batching import shuffled
+    from ncttt.data.corruptions import EXTRA, corrupt
+
+    asked = search(checkpoint, adapted={"lr": [0.01, 0.05], "steps": [1, 3]}, protocol=protocol)
+    chosen = trials(asked, lambda settings: checkpoint)
+    cells = cells_of_trials(chosen)
+    assert len(cells) == 4 * (1 + (2 if protocol == "episodic" else 4))  # step counts share a cell where they can
+    run_cells(cells, store)
+    found = ranked(chosen, store)
+    assert [result.accuracy for result in found] == sorted((r.accuracy for r in found), reverse=True)
+    best = found[0].trial.settings
+
+    data = load("digits", "val")
+    places = shuffled(len(data), 0, 0)[:50]
+    places.sort()
+    order, accuracies = shuffled(50, 0, 0), []
+    for name in EXTRA:
+        images = corrupt(data.images, name, 5, constants="imagenet")[places][order]
+        labels = data.labels[places][order]
+        adapter = ncttt.Adapter(ncttt.load(checkpoint), lr=best["lr"], steps=best["steps"], protocol=protocol)
+        import torch
+
+        pixels = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
+        right = [adapter(pixels[s : s + 25]).argmax(1).numpy() == labels[s : s + 25] for s in (0, 25)]
+        accuracies.append((right[0].sum() + right[1].sum()) / 50)
+    assert found[0].accuracy == pytest.approx(sum(accuracies) / 4)
+
+
+def test_fresh_images_are_others(checkpoint):
+    asked = search(checkpoint, adapted={"lr": [0.1]})
+    first, fresh = (trials(asked, lambda settings: checkpoint, fresh=again)[0] for again in (False, True))
+    drawn = [trial.cells[0].scenes[0].pictures.draw().places for trial in (first, fresh)]
+    assert set(drawn[0]).isdisjoint(drawn[1])
+    assert len(drawn[0]) == len(drawn[1]) == 50
+    with pytest.raises(InputError, match="give images"):
+        trials(search(checkpoint, images=None), lambda settings: checkpoint, fresh=True)
+
+
+def test_models_of_a_search_are_trained_once_and_never_see_the_test_set(tmp_path, monkeypatch):
+    from ncttt.training import job as jobs
+
+    job = changed(
+        read_job("configs/cpu/digits.yaml"),
+        {"recipe.epochs": 1, "network_settings.width": 2, "layer": "layer2", "method_settings.hidden": 8},
+    )
+    assert (job.layer, job.recipe.epochs, job.method_settings["hidden"], job.method_settings["moves"]) == (
+        "layer2", 1, 8, "layer1",
+    )  # fmt: skip
+    loaded = []
+    monkeypatch.setattr(jobs, "load", lambda name, split, **rest: loaded.append(split) or ncttt.data.load(name, split))
+    with pytest.warns(UserWarning, match="learned nothing"):
+        folder = train_once(job, tmp_path, observers=[])
+    assert loaded == ["fit", "val"]
+    assert train_once(job, tmp_path) == folder
+    assert loaded == ["fit", "val"]
+    assert ncttt.load(folder).layer == "layer2"
+
+
+def test_settings_that_no_training_has_are_told(tmp_path):
+    job = read_job("configs/cpu/digits.yaml")
+    with pytest.raises(InputError, match="a training has no setting 'layr'; did you mean 'layer'"):
+        changed(job, {"layr": "layer1"})
+    with pytest.raises(InputError, match="epoch"):
+        changed(job, {"recipe.epoch": 1})
+    for text in ("a: [", "[1]", "data: digits\nout: a\nlayr: b", "data: digits\nout: a\nrecipe: {epochs: many}"):
+        (tmp_path / "bad.yaml").write_text(text)
+        with pytest.raises(InputError, match=r"bad\.yaml is no configuration of a training"):
+            read_job(tmp_path / "bad.yaml")
+    (tmp_path / "good.yaml").write_text("data: digits\nout: a\nrecipe: {lr: 1e-3}")
+    assert read_job(tmp_path / "good.yaml").recipe.lr == 1e-3
+
+
+def test_a_model_that_has_seen_the_validation_images_is_refused(checkpoint, tmp_path):
+    job = replace(read_job("configs/cpu/digits.yaml"), split="train")
+    asked = search(checkpoint, checkpoint=None, train="a.yaml", trained={"layer": ["layer1"]})
+    with pytest.raises(InputError, match="learns from the split 'train', which holds the images of 'val'"):
+        check_search(asked, job)
+    shutil.copytree(checkpoint, tmp_path / "run" / "last")
+    (tmp_path / "run" / "config.json").write_text(json.dumps({"about": {"split": "train"}}))
+    with pytest.raises(InputError, match="learns from the split 'train'"):
+        check_search(search(str(tmp_path / "run" / "last")), None)
+
+
+def test_any_method_can_be_searched_for(checkpoint, store):
+    asked = search(checkpoint, method="tent", adapted={"lr": [1e-3, 1e-1]})
+    check_search(asked, None)
+    chosen = trials(asked, lambda settings: checkpoint)
+    assert {cell.method["name"] for trial in chosen for cell in trial.cells} == {"tent"}
+    run_cells(cells_of_trials(chosen), store)
+    assert len({result.accuracy for result in ranked(chosen, store)}) == 2
+
+
+def test_the_search_is_a_command(checkpoint, tmp_path, capsys):
+    from ncttt.cli import main
+
+    arguments = ["tune", "--data", "digits", "--checkpoint", checkpoint, "--images", "40", "--batch-size", "20"]
+    more = [
+        "--adapted",
+        json.dumps({"lr": [0.01, 0.05]}),
+        "--confirm",
+        "1",
+        "--executor",
+        "here",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main([*arguments, *more, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {trial["settings"]["lr"] for trial in found["searched"]} == {0.01, 0.05}
+    assert found["confirmed"][0]["settings"] == found["searched"][0]["settings"]
+    assert main([*arguments, *more]) == 0
+    assert "on fresh images" in capsys.readouterr().out
+    assert main([*arguments, "--split", "test"]) == 2
+    assert "chosen on the split 'val'" in capsys.readouterr().err
