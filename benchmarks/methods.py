@@ -1,13 +1,15 @@
 """What each method costs: time per image through `Adapter` and `predict_at`, peak memory, and against torch-ttt.
 
-    python benchmarks/methods.py --out results/speed/methods [--checkpoints FOLDER] [--quick]
+    python benchmarks/methods.py --out results/speed/methods [--quick]
 
 Digits and 1,000 test images of CIFAR-10, each under three corruptions at severity 5. On every batch all methods, and
 the engines of the same name of the package torch-ttt if it is installed, take their turn, in reverse on every other
 batch; medians over batches count, for a peer that of its ratio to our `Adapter` on the same batch, with equal steps.
-TTT's peer is timed with our rotation head, which is equal work, and with the shallow one that it makes by itself.
-Peak memory is measured in processes of their own (Linux only). Branches are untrained, which changes nothing in these
-figures, unless FOLDER/<method> holds a checkpoint. `--quick` takes two batches of digits under one corruption.
+Each library is used as its documentation says: the peer gets the network in PyTorch's usual layout, ours chooses its
+own. TTT's peer keeps the source statistics, so ours does there, too; it is timed with our rotation head, which is
+equal work, and with the shallow one that it makes by itself. Peak memory is measured in processes of their own (Linux
+only). CIFAR-10 is seen by the zoo's models, digits by an untrained network, which changes nothing in these figures.
+`--quick` takes two batches of digits under one corruption.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from typing import Any
 
 import torch
 from adapt import seconds
-from methods_timed import OWN_HEAD, SAME_HEAD, Timed, all_methods, timed_ways
+from methods_timed import EQUAL, OWN_HEAD, SAME_HEAD, Timed, all_methods, timed_ways
 from torch import Tensor
 
 from ncttt.data import batches, load
@@ -52,7 +54,7 @@ def measure(name: str, corruption: str, options: argparse.Namespace, ways: list[
         row: Row = {"set": name, "corruption": corruption, "method": way.method, "way": way.name}
         row["ms_per_image"] = 1000 * statistics.median(times[way.label]) / options.batch
         if way.name in (SAME_HEAD, OWN_HEAD):
-            pairs = zip(times[way.label], times[f"{way.method}/Adapter"], strict=True)
+            pairs = zip(times[way.label], times[f"{way.method}/{EQUAL}"], strict=True)
             row["peer_ratio"] = statistics.median(theirs / ours for theirs, ours in pairs)
         rows.append(row)
     return rows
@@ -61,27 +63,27 @@ def measure(name: str, corruption: str, options: argparse.Namespace, ways: list[
 def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
     first = next(corrupted_batches(name, CORRUPTIONS[0], options))
     labels = options.methods or all_methods()
-    ways = [way for label in labels for way in timed_ways(label, name, options.checkpoints, first)]
+    ways = [way for label in labels for way in timed_ways(label, name, first)]
     for way in ways:
         way.run(way.prepare(first))
     rows = [row for c in CORRUPTIONS[: 1 if options.quick else None] for row in measure(name, c, options, ways)]
-    # Adapter and predict_at are one object, so one of them is enough.
-    memory = {way.label: peak_memory(way.label, name, options) for way in ways if way.name != "predict_at"}
+    # The ways of ours differ in nothing that takes memory, so one of them is enough.
+    shown = ("Adapter", SAME_HEAD, OWN_HEAD)
+    memory = {way.label: peak_memory(way.label, name, options) for way in ways if way.name in shown}
     return [row | {"peak_mib": memory.get(f"{row['method']}/{row['way']}", "")} for row in rows]
 
 
 def peak_memory(label: str, name: str, options: argparse.Namespace) -> float:
     """Peak MiB of a fresh process that adapts to two batches, network and images included."""
     command = [sys.executable, __file__, "--memory-of", label, "--sets", name, "--batch", str(options.batch)]
-    for option in ("root", "checkpoints"):
-        if getattr(options, option) is not None:
-            command += [f"--{option}", str(getattr(options, option))]
+    if options.root is not None:
+        command += ["--root", str(options.root)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
 def memory_of(label: str, options: argparse.Namespace) -> float:
     first = next(corrupted_batches(options.sets[0], CORRUPTIONS[0], options))
-    ways = timed_ways(label.split("/")[0], options.sets[0], options.checkpoints, first)
+    ways = timed_ways(label.split("/")[0], options.sets[0], first)
     (way,) = [way for way in ways if way.label == label]
     ready = way.prepare(first)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of building all this
@@ -116,7 +118,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=("digits", "cifar10"), default=["digits", "cifar10"])
     parser.add_argument("--methods", nargs="+", choices=all_methods(), help="all by default")
     parser.add_argument("--batch", type=int, default=100)
-    parser.add_argument("--checkpoints", type=Path, help="a folder with a checkpoint a method, for CIFAR-10")
     parser.add_argument("--root", help="where CIFAR-10 lies; default as in `ncttt data get`")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)

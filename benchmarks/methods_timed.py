@@ -5,22 +5,22 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_ttt_engines import adapting
 
 import ncttt
 from ncttt.methods.affinity import AFFINITIES
 
-NETWORKS = {"digits": "small", "cifar10": "resnet20"}
+ZOO = {"nc_ttt": "ncttt", "ttt": "ttt", "ttt_plus": "ttt-plus", "clust3": "clust3", "ttt_flow": "ttt-flow"}
 VARIANTS = {
     "lame": [{"affinity": kind} for kind in AFFINITIES],
     "tent": [{}, {"returns": "before"}],
     "ttt": [{}, {"head": "pooled"}],
 }
 PEERS = {"tent": "tent", "ttt": "ttt", "ttt pooled": "ttt", "ttt_plus": "ttt_pp"}
+EQUAL = "Adapter, as the peer"
 SAME_HEAD, OWN_HEAD = "torch-ttt", "torch-ttt, its own head"
 LAYER = "layer2"
 
@@ -49,11 +49,11 @@ def all_methods() -> dict[str, ncttt.Method]:
     }
 
 
-def timed_ways(label: str, data: str, checkpoints: Path | None, first: Tensor) -> Iterator[Timed]:
+def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
     """The ways of one method; those that the network or the peer cannot do are reported and left out."""
     method = all_methods()[label]
     try:
-        model = model_for(method, data, checkpoints)
+        model = model_for(method, data)
     except ncttt.InputError as error:
         print(f"{label} is left out: {error}", file=sys.stderr)
         return
@@ -66,24 +66,37 @@ def timed_ways(label: str, data: str, checkpoints: Path | None, first: Tensor) -
     peer = PEERS.get(label)
     if peer is None or find_spec("torch_ttt") is None:
         return
-    # TTT's engine takes a head, so there it can be given the same work to do, or be left to its own.
+    # TTT's engine keeps the source statistics, and it takes a head: so it can be given the same work, or its own.
+    equal = ncttt.Adapter(model, method, norm="source") if peer == "ttt" else adapter
+    yield Timed(label, EQUAL, equal)
     for way, head in {SAME_HEAD: model.branch, OWN_HEAD: None}.items() if peer == "ttt" else [(SAME_HEAD, None)]:
-        parts = copy.deepcopy((model.classifier, head))
+        parts = [None if part is None else as_it_comes(part) for part in (model.classifier, head)]
         try:
             engine = adapting(peer, parts[0], model.layers[-1], first, method.steps, method.lr, parts[1])
             engine(first)
         except Exception as error:  # whatever the peer raises is what we report
             print(f"torch-ttt's {peer} is left out: {type(error).__name__}: {error}", file=sys.stderr)
             continue
-        yield Timed(label, way, engine, lambda images: (images - model.mean) / model.std)
+        yield Timed(label, way, engine, lambda images: ((images - model.mean) / model.std).contiguous())
 
 
-def model_for(method: ncttt.Method, data: str, checkpoints: Path | None) -> ncttt.Branched:
-    """The checkpoint of a method, or any for one without a branch; where there is none, an untrained network."""
-    wanted = method.name if method.has_branch else "*"
-    found = sorted(checkpoints.glob(f"{wanted}/model.json")) if checkpoints and data == "cifar10" else []
-    if found:
-        return ncttt.load(found[0].parent)
+def as_it_comes(part: nn.Module) -> nn.Module:
+    """A copy in PyTorch's usual layout, in which the peer's users have their networks; ours changes it by itself."""
+    return copy.deepcopy(part).to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+
+
+def model_for(method: ncttt.Method, data: str) -> ncttt.Branched:
+    """The zoo's model for CIFAR-10, with a branch of the method; its own, where it has been trained in this form."""
+    name = ZOO.get(method.name, "source")
+    if data == "cifar10":
+        model = ncttt.load(f"cifar10-small-{name}")
+        if not method.has_branch or all(
+            getattr(model.method, key) == getattr(method, key) for key in method.branch_settings
+        ):
+            return model
+        net, layer = model.classifier, model.layer
+    else:
+        net, layer = ncttt.models.small(num_classes=10), LAYER
     torch.manual_seed(0)
-    net = ncttt.models.build(NETWORKS[data], num_classes=10).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return ncttt.attach(net, LAYER, method, torch.rand(2, 3, 32, 32)).eval()
+    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return ncttt.attach(net, layer, method, torch.rand(2, 3, 32, 32)).eval()

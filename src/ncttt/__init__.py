@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncttt import data, methods, models, noise, norm, training, zoo
+    from ncttt import benchmark, data, methods, models, noise, norm, training, zoo
     from ncttt.adaptation import Trace
     from ncttt.adapter import Adapter
     from ncttt.branched import Branched, attach
@@ -38,6 +38,7 @@ __all__ = [
     "Tent",
     "Trace",
     "attach",
+    "benchmark",
     "data",
     "load",
     "methods",

@@ -137,7 +137,8 @@ def _counts(grid: Grid, entry: Entry, method: Method) -> tuple[int, ...]:
 def _scenes(grid: Grid, pictures: Pictures) -> list[list[Scene]]:
     """One list of scenes for each severity; clean images come once, first."""
     names, drawn = corruption_names(grid.corruptions), pictures.draw()
-    table = table_for(*drawn.images.shape[1:3], grid.constants)
+    _, height, width, _ = drawn.images.shape
+    table = table_for(height, width, grid.constants)
     shifts = [name for name in names if name != CLEAN]
     lists = [[Scene(pictures, drawn.digest)]] if CLEAN in names else []
     if shifts:

@@ -87,4 +87,4 @@ def _check_images(search: Search) -> None:
     still = Entry(method="ptbn", checkpoint="")
     for fresh in (False, True) if search.confirm else (False,):
         drawn = pictures_of(grid_of(search, still, fresh)).draw()
-        table_for(*drawn.images.shape[1:3], search.constants)
+        table_for(drawn.images.shape[1], drawn.images.shape[2], search.constants)

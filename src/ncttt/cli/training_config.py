@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentError, ArgumentParser
 
@@ -23,5 +24,6 @@ def read_job(path: str | Path) -> Job:
         settings = (getattr(parser, "instantiate", None) or parser.instantiate_classes)(parsed)
     except (ArgumentError, TypeError) as error:
         raise InputError(f"{path} is no configuration of a training: {' '.join(str(error).split())}") from None
-    given = {field.name: settings[field.name] for field in fields(Job)}
-    return Job(**given | {name: given[name] or {} for name in ("network_settings", "method_settings")})
+    given: dict[str, Any] = {field.name: settings[field.name] for field in fields(Job)}
+    given |= {name: given[name] or {} for name in ("network_settings", "method_settings")}
+    return Job(**given)

@@ -1,0 +1,47 @@
+"""The configurations that ship describe what they say, and the small one runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ncttt.benchmark.search_checks import check_search
+from ncttt.cli import main
+from ncttt.cli.training_config import read_job
+from ncttt.search import Search
+
+
+def test_the_digits_grid_runs(tmp_path, capsys):
+    config = ["bench", "--config", "configs/bench/digits.yaml", "--store", str(tmp_path / "rows.sqlite")]
+    less = ["--images", "100", "--batch-sizes", "[50]", "--seeds", "[0]", "--executor", "here"]
+    assert main([*config, *less, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 4 * (2 * 5 + 1)
+    clean = {row["method"]: row["accuracy"] for row in rows if row["corruption"] == "clean"}
+    assert min(clean.values()) > 0.8
+
+
+@pytest.mark.parametrize("path", sorted(Path("configs/bench").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_grid_names_what_there_is(path):
+    from ncttt import METHODS, zoo
+
+    settings = yaml.safe_load(path.read_text())
+    for entry in settings["methods"]:
+        assert entry["method"] in METHODS
+        checkpoints = [entry["checkpoint"]] if isinstance(entry["checkpoint"], str) else entry["checkpoint"]
+        assert set(checkpoints) <= set(zoo.names())
+    with pytest.raises(SystemExit, match="0"):
+        main(["bench", "--config", str(path), "--print_config"])
+
+
+def test_the_digits_search_is_one():
+    settings = yaml.safe_load(Path("configs/tune/digits.yaml").read_text())
+    check_search(Search(**settings), read_job(settings["train"]))
+
+
+def test_the_search_of_the_paper_is_in_its_form():
+    settings = yaml.safe_load(Path("configs/tune/layer-sigma.yaml").read_text())
+    assert settings["trained"]["layer"] == ["layer1", "layer2", "layer3", "layer4"]
+    assert settings["trained"]["method_settings.sigma_out"] == [0.01, 0.015, 0.025, 0.05]
+    assert read_job(settings["train"]).method == "nc_ttt"
