@@ -495,3 +495,18 @@ def test_calibration_takes_batches_with_labels():
     expected = model.branch.source_score.clone()
     METHOD.calibrate(model, [images(16)])
     assert torch.equal(model.branch.source_score, expected)
+
+
+def test_without_a_copy_the_model_itself_moves_and_comes_back():
+    model, batch = attached("resnet", METHOD), images(8)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    expected = ncttt.Adapter(model, steps=3, lr=1e-2, protocol="online")(batch)
+    adapter = ncttt.Adapter(model, steps=3, lr=1e-2, protocol="online", copy=False)
+    assert torch.equal(adapter(batch), expected)
+    assert any(not torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    adapter.reset()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    other = ncttt.Adapter(model, ncttt.Tent(lr=1e-2), copy=False)
+    other(batch)
+    assert model.method == METHOD  # another method in the meantime is no other model
+    assert torch.equal(ncttt.Adapter(model, steps=3, lr=1e-2, protocol="online", copy=False)(batch), expected)
