@@ -34,7 +34,7 @@ class Adapter:
     continual one never. `stop="source"` ends the steps, or takes none, when the batch scores like held-out source
     images; a number is such a level given by hand. `guard` falls back to the state before a batch whose loss or logits
     are not finite. Put the model on its device before; images follow it there. `copy=False` saves the memory and time
-    of the copy: then the given model itself moves, until `reset()`, and nothing else may use it meanwhile.
+    of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())

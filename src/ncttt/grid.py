@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+BLEND = "blend(0.5)"  # of source and batch statistics, that an attribution shows beside them
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:

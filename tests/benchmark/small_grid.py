@@ -7,9 +7,11 @@ from typing import Any
 import torch
 
 import ncttt
-from ncttt.benchmark.table import TIMINGS, Row
+from ncttt.benchmark.table import Row
 from ncttt.data import batches, load
 from ncttt.grid import Entry, Grid
+
+VARYING = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # from run to run
 
 
 def make_checkpoint(folder: Path) -> str:
@@ -42,5 +44,5 @@ def grid(checkpoint: str, **changes: Any) -> Grid:
 
 def facts(rows: list[Row]) -> list[Row]:
     """Rows without what may differ from run to run, in an order of their own."""
-    kept = [{name: value for name, value in row.items() if name not in TIMINGS} for row in rows]
+    kept = [{name: value for name, value in row.items() if name not in VARYING} for row in rows]
     return sorted(kept, key=lambda row: row["key"])

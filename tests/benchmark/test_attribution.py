@@ -68,6 +68,12 @@ def test_a_sequence_is_divided_too(checkpoint, store):
     assert found.statistics.mean + found.gradient.mean == pytest.approx(found.total.mean, abs=1e-12)
 
 
+def test_entries_that_contradict_each_other_are_refused(checkpoint):
+    entries = [Entry(method="nc_ttt", checkpoint=checkpoint, settings={"lr": lr}) for lr in (0.1, 0.2)]
+    with pytest.raises(InputError, match="two entries are called 'nc_ttt'"):
+        plans(small_grid.grid(checkpoint, methods=entries))
+
+
 def test_without_a_method_that_learns_there_is_nothing_to_divide(checkpoint):
     with pytest.raises(InputError, match="no method of this grid learns"):
         plans(small_grid.grid(checkpoint, methods=[Entry(method="ptbn", checkpoint=checkpoint)]))

@@ -22,10 +22,11 @@ def test_the_digits_grid_runs(tmp_path, capsys):
     assert min(clean.values()) > 0.8
 
 
-@pytest.mark.parametrize("path", sorted(Path("configs/bench").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_grid_names_what_there_is(path):
+@pytest.mark.parametrize("name", ["digits", "cifar10c"])
+def test_every_grid_names_what_there_is(name):
     from ncttt import METHODS, zoo
 
+    path = Path(f"configs/bench/{name}.yaml")
     settings = yaml.safe_load(path.read_text())
     for entry in settings["methods"]:
         assert entry["method"] in METHODS

@@ -2,13 +2,14 @@
 
 import os
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 import small_grid
 
 from ncttt import InputError
-from ncttt.benchmark import cells_of, run_cells
+from ncttt.benchmark import cells_of, executors, run_cells
 from ncttt.benchmark.executors import Failure, Here, Processes, executor
 from ncttt.methods import METHODS, Source
 
@@ -60,9 +61,16 @@ def test_only_the_task_that_kills_its_worker_is_given_up():
     assert found == {n: n for n in (0, 1, 3, 4, 5)}
 
 
-def test_workers_that_never_get_anywhere_are_told():
-    with pytest.raises(InputError, match="die before they finish anything"):
-        list(Processes(2).run(dies, range(50)))
+def test_workers_that_cannot_start_are_told(monkeypatch):
+    monkeypatch.setattr(
+        executors, "fresh_pool", lambda workers: ProcessPoolExecutor(workers, initializer=dies, initargs=(0,))
+    )
+    with pytest.raises(InputError, match="worker processes die as they start"):
+        list(Processes(2).run(square, range(50)))
+
+
+def test_cells_that_kill_every_worker_are_given_up_one_by_one():
+    assert set(dict(Processes(2).run(dies, range(2))).values()) == {Failure("the worker process died 3 times")}
 
 
 def test_executors_by_name():

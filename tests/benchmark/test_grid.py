@@ -150,6 +150,15 @@ def test_cells_that_conflict_are_refused(checkpoint):
         cells_of(small_grid.grid(checkpoint, methods=[entry, replace(entry, settings={"lr": 0.5})]))
 
 
+def test_images_of_another_size_than_the_model_was_made_for_are_refused(tmp_path):
+    import torch
+
+    model = ncttt.attach(ncttt.models.small(width=4), "layer3", ncttt.Source(), torch.rand(2, 3, 64, 48))
+    ncttt.save(model, tmp_path)
+    with pytest.raises(InputError, match="was made for images of 64x48; those of digits are 32x32"):
+        cells_of(small_grid.grid(str(tmp_path), methods=[Entry(method="source", checkpoint=str(tmp_path))]))
+
+
 def test_classes_that_do_not_fit_the_data_are_refused(tmp_path):
     import torch
 

@@ -71,7 +71,7 @@ def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
     assert row["shift_after"] == pytest.approx(np.mean(afters))
     assert (row["steps_taken"], row["fallbacks"], row["images"]) == (3, 0, 120)
     assert row["images_per_second"] > 0
-    assert row["peak_memory_mib"] > 10
+    assert row["peak_memory_mib"] is None or row["peak_memory_mib"] > 10
 
 
 def test_calibration_error_by_a_plain_loop():

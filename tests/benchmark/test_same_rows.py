@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ import yaml
 from ncttt.benchmark import Store
 from ncttt.benchmark.table import Row
 
-CELLS = 36
+CELLS = 72
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def config(checkpoint, tmp_path_factory) -> Path:
         "constants": "imagenet",
         "protocols": ["episodic", "online"],
         "batch_sizes": [40],
-        "seeds": [0, 1, 2],
+        "seeds": [0, 1, 2, 3, 4, 5],
         "methods": [
             {"method": "source", "checkpoint": checkpoint},
             {"method": "ptbn", "checkpoint": checkpoint},
@@ -75,14 +75,21 @@ def count(path: Path) -> int:
 
 def wait_for(condition: Callable[[], object], process: subprocess.Popen) -> None:
     end = time.monotonic() + 240
-    while not condition():
-        assert process.poll() is None, "the run ended before its time"
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.01)
+    try:
+        while not condition():
+            assert process.poll() is None, "the run ended before its time"
+            assert time.monotonic() < end, "nothing happened"
+            time.sleep(0.01)
+    except AssertionError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
 
 
 def test_killed_ten_times_at_random_moments(config, straight, tmp_path):
-    store, chance = tmp_path / "rows.sqlite", random.Random()
+    store, seed = tmp_path / "rows.sqlite", random.randrange(10**6)
+    chance = random.Random(seed)
+    print(f"seed of the moments: {seed}")  # shown by pytest when the test fails
     for _ in range(10):
         before = count(store)
         process = bench(config, store, "here")
@@ -113,7 +120,7 @@ def test_a_local_ray_cluster_one_of_whose_workers_is_killed(config, straight, tm
     killed: list[int] = []
 
     def kill_one() -> bool:
-        busy = [pid for pid in everyone() if command_line(pid).startswith(b"ray::attempt")]
+        busy = [pid for pid in descendants(process.pid) if command_line(pid).startswith(b"ray::attempt")]
         for pid in busy[:1]:
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
@@ -127,6 +134,11 @@ def test_a_local_ray_cluster_one_of_whose_workers_is_killed(config, straight, tm
 
 def children(parent: int) -> list[int]:
     return [pid for pid in everyone() if f"\nPPid:\t{parent}\n" in text(pid, "status")]
+
+
+def descendants(parent: int) -> list[int]:
+    found = children(parent)
+    return found + [pid for child in found for pid in descendants(child)]
 
 
 def everyone() -> list[int]:

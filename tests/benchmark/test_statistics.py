@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ncttt import InputError
-from ncttt.benchmark.statistics import mean_and_deviation, paired_difference
+from ncttt.benchmark.statistics import mean_and_deviation, mean_difference, paired_difference
 
 
 def pair(generator, batches=40, size=50, shift=0.1):
@@ -64,6 +64,27 @@ def test_streams_of_the_same_images_are_drawn_together():
     assert paired_difference([first] * 9, [second] * 9, 50) == pytest.approx(
         one
     )  # nine times the same is known as once
+
+
+def test_seeds_that_show_the_same_images_make_nothing_surer():
+    first, second = pair(np.random.default_rng(5))
+    other = np.random.default_rng(6).permutation(len(first))
+    one, two = (paired_difference([first[order]], [second[order]], 50) for order in (slice(None), other))
+    both = mean_difference([one, two])
+    assert both.mean == pytest.approx(one.mean)
+    assert both.high - both.low >= min(one.high - one.low, two.high - two.low)
+
+
+@pytest.mark.parametrize("batches", [3, 10, 11, 16, 95])
+def test_a_stream_that_remembers_has_at_most_ten_blocks_of_whole_batches(batches):
+    from ncttt.benchmark.statistics import _units
+
+    sums, counts = _units(np.ones(batches * 7 - 3), 7, remembers=True)
+    assert len(counts) == min(10, batches)
+    assert sums.tolist() == counts.tolist()
+    assert counts.sum() == batches * 7 - 3
+    assert all(count % 7 == 0 for count in counts[:-1])
+    assert max(counts[:-1], default=0) - min(counts[:-1], default=0) <= 7
 
 
 def test_significance_and_bad_pairs():

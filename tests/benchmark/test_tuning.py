@@ -34,6 +34,14 @@ BAD = [
     ({"adapted": {"lr": 0.1}}, "lr needs a list of values to try; found 0.1"),
     ({"adapted": {"lrr": [0.1]}}, "has no setting 'lrr'; did you mean 'lr'"),
     ({"adapted": {"head": ["flat"]}}, "head is settled by the training"),
+    ({"adapted": {"lr": ["fast"]}}, "the settings {'lr': 'fast'} of nc_ttt cannot be"),
+    ({"adapted": {"stop": ["sorce"]}}, "stop must be 'source'"),
+    ({"adapted": {"steps": [1, 1]}}, "step counts must rise"),
+    ({"adapted": {"steps": [1]}, "method": "ptbn"}, "ptbn takes no steps"),
+    ({"method": "clust3"}, "clust3 needs a model trained for it"),
+    ({"confirm": -1}, "confirm must be at least 0"),
+    ({"seed": -1}, "seeds must be at least 0"),
+    ({"corruptions": []}, "at least one of its corruptions"),
     ({"corruptions": ["spater"]}, "no corruption 'spater'; did you mean 'spatter'"),
     ({"severity": 0}, "from 1 to 5; found 0"),
     ({"protocol": "offline"}, "no protocol 'offline'"),
@@ -130,6 +138,8 @@ def test_settings_that_no_training_has_are_told(tmp_path):
     job = read_job("configs/cpu/digits.yaml")
     with pytest.raises(InputError, match="a training has no setting 'layr'; did you mean 'layer'"):
         changed(job, {"layr": "layer1"})
+    with pytest.raises(InputError, match="a training has no setting 'recipe'"):
+        changed(job, {"recipe": {"epochs": 1}})
     with pytest.raises(InputError, match="epoch"):
         changed(job, {"recipe.epoch": 1})
     for text in ("a: [", "[1]", "data: digits\nout: a\nlayr: b", "data: digits\nout: a\nrecipe: {epochs: many}"):
@@ -143,12 +153,15 @@ def test_settings_that_no_training_has_are_told(tmp_path):
 def test_a_model_that_has_seen_the_validation_images_is_refused(checkpoint, tmp_path):
     job = replace(read_job("configs/cpu/digits.yaml"), split="train")
     asked = search(checkpoint, checkpoint=None, train="a.yaml", trained={"layer": ["layer1"]})
-    with pytest.raises(InputError, match="learns from the split 'train', which holds the images of 'val'"):
+    with pytest.raises(InputError, match="learns from the split 'train', which holds images of 'val'"):
         check_search(asked, job)
     shutil.copytree(checkpoint, tmp_path / "run" / "last")
     (tmp_path / "run" / "config.json").write_text(json.dumps({"about": {"split": "train"}}))
     with pytest.raises(InputError, match="learns from the split 'train'"):
         check_search(search(str(tmp_path / "run" / "last")), None)
+    started = replace(job, split="fit", start=str(tmp_path / "run" / "last"))
+    with pytest.raises(InputError, match="learns from the split 'train'"):
+        check_search(asked, started)
 
 
 def test_any_method_can_be_searched_for(checkpoint, store):

@@ -13,13 +13,12 @@ import numpy as np
 
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of, checkpoints_of
-from ncttt.benchmark.statistics import Difference, paired_difference
+from ncttt.benchmark.paired import by_seed
+from ncttt.benchmark.statistics import Difference, mean_difference, paired_difference
 from ncttt.benchmark.store import Store
 from ncttt.errors import InputError
-from ncttt.grid import Entry, Grid
+from ncttt.grid import BLEND, Entry, Grid
 from ncttt.methods import METHODS
-
-BLEND = "blend(0.5)"
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,7 @@ class Plan:
 
 def plans(grid: Grid, blend: str = BLEND) -> list[Plan]:
     """Five ways for each method of the grid that learns; the others have nothing to divide."""
+    cells_of(grid)  # refuses entries that contradict each other
     found: dict[Subject, dict[str, list[Cell]]] = {}
     for entry in grid.methods:
         if entry.method in METHODS and not METHODS[entry.method].learns:
@@ -80,15 +80,19 @@ def unique_cells(plans: Sequence[Plan]) -> list[Cell]:
 
 def attribute(plan: Plan, store: Store) -> Attribution:
     """Divide the gain, with intervals; all cells of the plan must be in the store."""
-    right = {way: [part for cell in cells for part in _right(cell, store)] for way, cells in plan.ways.items()}
+    right = {way: by_seed(cells, store) for way, cells in plan.ways.items()}
     size, remembers = plan.subject.batch_size, plan.subject.protocol != "episodic"
 
     def gain(better: str, base: str) -> Difference:
-        return paired_difference(right[better], right[base], size, remembers=remembers)
+        pairs = zip(right[better].values(), right[base].values(), strict=True)
+        return mean_difference([paired_difference(one, two, size, remembers=remembers) for one, two in pairs])
 
     return Attribution(
         plan.subject,
-        {way: float(np.mean([part.mean() for part in parts])) for way, parts in right.items()},
+        {
+            way: float(np.mean([part.mean() for parts in seeds.values() for part in parts]))
+            for way, seeds in right.items()
+        },
         statistics=gain("batch", "source"),
         gradient=gain("batch + gradient", "batch"),
         total=gain("batch + gradient", "source"),
@@ -109,13 +113,3 @@ def _ways(entry: Entry, blend: str) -> dict[str, Entry]:
         "batch + gradient": replace(entry, settings=entry.settings | {"norm": "batch"}, label=f"{name} batch"),
         "gradient alone": replace(entry, settings=entry.settings | {"norm": "source"}, label=f"{name} source"),
     }
-
-
-def _right(cell: Cell, store: Store) -> list[np.ndarray]:
-    """Whether each image was right, a stream for each corruption that comes as a whole."""
-    right = store.right(cell.key)
-    if right is None:
-        raise InputError(
-            f"the store has no predictions of {cell.label} on {cell.columns()['corruption']}; run it first"
-        )
-    return np.split(right[-1], len(cell.scenes)) if cell.protocol == "continual" else [right[-1]]

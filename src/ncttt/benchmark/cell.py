@@ -72,6 +72,8 @@ class Cell:
             "severity": first.severity,
             "method": self.label,
             "checkpoint": self.checkpoint,
+            "weights": self.weights[:16],
+            "pictures": first.digest,
             "protocol": self.protocol,
             "order": self.order,
             "batch_size": self.batch_size,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ncttt.benchmark.cell import PROTOCOLS, SEQUENCES, Cell
 from ncttt.benchmark.grid_checks import check_grid, check_once
-from ncttt.benchmark.scenes import CLEAN, Pictures, Scene
+from ncttt.benchmark.scenes import CLEAN, Drawn, Pictures, Scene
 from ncttt.checkpoint import description, method_from, method_settings
 from ncttt.data import SOURCES, data_root
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA
@@ -38,7 +38,7 @@ def cells_of(grid: Grid) -> list[Cell]:
     """The cells of a grid, scene by scene, so that what shares images is measured together."""
     check_grid(grid)
     pictures = pictures_of(grid)
-    models = [model for entry in grid.methods for model in _models(grid, entry, pictures.draw().classes)]
+    models = [model for entry in grid.methods for model in _models(grid, entry, pictures.draw())]
     cells = [
         _cell(grid, model, scenes, protocol=protocol, order=order, batch_size=batch, seed=seed)
         for scenes, protocols in _groups(_scenes(grid, pictures), models)
@@ -81,10 +81,10 @@ def _cell(grid: Grid, model: Model, scenes: tuple[Scene, ...], **rest: Any) -> C
     return Cell(scenes=scenes, threads=grid.threads, device=grid.device, **named, **rest)
 
 
-def _models(grid: Grid, entry: Entry, classes: int) -> Iterator[Model]:
+def _models(grid: Grid, entry: Entry, drawn: Drawn) -> Iterator[Model]:
     for checkpoint in checkpoints_of(entry):
         described = description(checkpoint)
-        _check_classes(described, checkpoint, classes, grid.data)
+        _check_fit(described, checkpoint, drawn, grid.data)
         method = _method(entry, described, checkpoint)
         counts = _counts(grid, entry, method)
         yield Model(
@@ -107,17 +107,31 @@ def _method(entry: Entry, described: dict[str, Any], checkpoint: str) -> Method:
     if METHODS[name].has_branch and own["name"] != name:
         raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
     base = own if METHODS[name].has_branch else {"name": name}
-    try:
-        method = method_from(base | entry.settings)
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"the settings {entry.settings} of {name} cannot be: {error}") from None
+    method = made_from(base, entry.settings)
     trained = method_from(base)
     other = [key for key in method.branch_settings if getattr(trained, key) != getattr(method, key)]
     if other:
         raise InputError(f"{checkpoint} was trained with another {', '.join(other)}; train one with these settings")
-    if entry.stop is not None and type(method).score is Method.score:
-        raise InputError(f"stop needs a method with a score of its own, such as nc_ttt; found {name}")
+    check_stop(entry.stop, type(method))
     return method
+
+
+def made_from(base: dict[str, Any], settings: dict[str, Any]) -> Method:
+    """A method with some settings changed, or a clear error."""
+    try:
+        return method_from(base | settings)
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"the settings {settings} of {base['name']} cannot be: {error}") from None
+
+
+def check_stop(stop: str | float | None, kind: type[Method]) -> None:
+    """Raise unless a method of this kind can stop by it."""
+    if stop is None:
+        return
+    if kind.score is Method.score:
+        raise InputError(f"stop needs a method with a score of its own, such as nc_ttt; found {kind.name}")
+    if isinstance(stop, str) and stop != "source":
+        raise InputError(f"stop must be 'source', a level of the score or nothing; found {stop!r}")
 
 
 def _counts(grid: Grid, entry: Entry, method: Method) -> tuple[int, ...]:
@@ -160,13 +174,18 @@ def _groups(
             yield tuple(scenes), together
 
 
-def _check_classes(described: dict[str, Any], checkpoint: str, classes: int, data: str) -> None:
+def _check_fit(described: dict[str, Any], checkpoint: str, drawn: Drawn, data: str) -> None:
     architecture = described["architecture"]
     if architecture is None:
         raise InputError(f"{checkpoint} holds a network of its author's own, which a grid cannot build")
-    found = architecture.get("num_classes", classes)
-    if found != classes:
-        raise InputError(f"{checkpoint} tells {found} classes apart; {data} has {classes}")
+    found = architecture.get("num_classes", drawn.classes)
+    if found != drawn.classes:
+        raise InputError(f"{checkpoint} tells {found} classes apart; {data} has {drawn.classes}")
+    (_, *sides), (_, height, width, _) = described["input_shape"], drawn.images.shape
+    if sides != [height, width]:
+        raise InputError(
+            f"{checkpoint} was made for images of {sides[0]}x{sides[1]}; those of {data} are {height}x{width}"
+        )
 
 
 def _check_conflicts(cells: Iterable[Cell]) -> None:

@@ -46,6 +46,7 @@ def executor(
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1; found {workers}")
     if name == "ray":
+        _ray()
         return OnRay(threads, workers, address, gpus=int(device != "cpu"))
     available(device)
     if name == "here":
@@ -70,8 +71,8 @@ class Processes:
         left = dict.fromkeys(range(len(tasks)), 0)  # number of a task: how often its worker died
         pools, any_result = 0, False
         while left:
-            if pools == RETRIES and not any_result and len(tasks) > 1:
-                raise InputError("worker processes die before they finish anything; try --executor here to see why")
+            if pools == RETRIES and not any_result:
+                _check_that_workers_start()
             pools += 1
             # One of those in hand when a process died has killed it: they go one by one, so that no other is blamed.
             suspects = sorted((number for number, deaths in left.items() if deaths), key=left.__getitem__)
@@ -86,6 +87,14 @@ class Processes:
                     any_result = True
                 del left[number]
                 yield tasks[number], result
+
+
+def _check_that_workers_start() -> None:
+    with fresh_pool(1) as pool:
+        try:
+            submit(pool, _Attempt(abs), [0])[0].result()
+        except BrokenProcessPool:
+            raise InputError("worker processes die as they start; try --executor here to see why") from None
 
 
 def _until_one_dies(
@@ -127,10 +136,15 @@ class OnRay:
         started = not ray.is_initialized()
         if started:
             own = {"num_cpus": self.workers * self.threads} if self.workers and not self.address else {}
-            ray.init(address=self.address or "local", log_to_driver=False, configure_logging=False, **own)
+            try:
+                ray.init(address=self.address or "local", log_to_driver=False, configure_logging=False, **own)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise InputError(
+                    f"no Ray cluster at {self.address or 'local'}: {' '.join(str(error).split())}"
+                ) from None
         try:
             self._check_room(ray)
-            remote = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=RETRIES)(attempt)
+            remote = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=RETRIES - 1)(attempt)
             queue, waiting = iter(tasks), {}
             ahead = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)) // self.threads)
             while True:

@@ -42,7 +42,7 @@ class Measured:
 
 @dataclass
 class Stream:
-    """The images of a cell in its order, batch by batch, and their labels, which nothing but the scoring reads."""
+    """The images of a cell in its order, batch by batch."""
 
     images: list[np.ndarray]
     batches: list[tuple[np.ndarray, ...]]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ncttt.files import locked
 CLEAN = "clean"
 SEED = 0  # of the draw of images and of their corruption: the same for every cell of every grid
 PIECE = 1000  # images that are corrupted at a time
+Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces
 
 
 class Drawn(NamedTuple):
@@ -80,16 +82,16 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """What the images are, to the byte."""
+        """What the images are, whatever their set is called."""
         return f"{self.digest}-{self.corruption}-{self.severity}-{self.constants}-{FORMAT}"
 
     def images(self, cache: Path) -> np.ndarray:
         """The images uint8 (N, H, W, 3), a memory map of a file that the first process to ask has made."""
-        return _shared(cache / f"{self.name}.npy", self._write)
+        return _shared(cache / f"{self.name}.npy", lambda: (self._drawn().images.shape, np.uint8, self._pieces()))
 
     def labels(self, cache: Path) -> np.ndarray:
         """The label of each image, int64 (N,)."""
-        return _shared(cache / f"{self.digest}-labels.npy", lambda path: np.save(path, self._drawn().labels))
+        return _shared(cache / f"{self.digest}-labels.npy", lambda: _whole(self._drawn().labels))
 
     def _drawn(self) -> Drawn:
         drawn = self.pictures.draw()
@@ -97,35 +99,43 @@ class Scene:
             raise InputError(f"the images of {self.pictures.data} here are not those that the grid was made for")
         return drawn
 
-    def _write(self, path: Path) -> None:
+    def _pieces(self) -> Iterator[np.ndarray]:
         clean, _, places, *_ = self._drawn()
-        file = np.lib.format.open_memmap(path, "w+", np.uint8, clean.shape)
         for start in range(0, len(clean), PIECE):
             part = slice(start, start + PIECE)
-            file[part] = clean[part] if self.corruption == CLEAN else self._corrupted(clean[part], places[part])
-        file.flush()
+            yield clean[part] if self.corruption == CLEAN else self._corrupted(clean[part], places[part])
 
     def _corrupted(self, images: np.ndarray, places: np.ndarray) -> np.ndarray:
         return corrupt(images, self.corruption, self.severity, seed=SEED, indices=places, constants=self.constants)
 
 
-def _shared(path: Path, write: Callable[[Path], None]) -> np.ndarray:
+def _whole(array: np.ndarray) -> Content:
+    return array.shape, array.dtype, iter([array])
+
+
+def _shared(path: Path, make: Callable[[], Content]) -> np.ndarray:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock")):
             if not path.exists():
-                _write_whole(path, write)
+                _write(path, *make())
     return _opened(path)
 
 
-def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """A name of its own for each process: on a file system without locks two may be at it."""
-    part = path.with_name(f".{path.stem}.{os.getpid()}.npy")
+def _write(path: Path, shape: tuple[int, ...], kind: Any, pieces: Iterator[np.ndarray]) -> None:
+    """Piece by piece, under a name of its own: on a file system without locks two processes may be at it."""
+    handle, part = tempfile.mkstemp(suffix=".part", dir=path.parent)
     try:
-        write(part)
+        with os.fdopen(handle, "wb") as file:
+            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for piece in pieces:
+                file.write(np.ascontiguousarray(piece).data)
+        os.chmod(part, 0o644)  # others may share the cache
         os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
 
 
 @lru_cache(maxsize=64)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from pathlib import Path
 
-from ncttt.benchmark.cells import corruption_names, pictures_of
-from ncttt.benchmark.grid_checks import check_least, check_protocol, check_severity
-from ncttt.benchmark.tuning import grid_of
+from ncttt.benchmark.cells import check_stop, corruption_names, made_from, pictures_of
+from ncttt.benchmark.grid_checks import check_grid, check_least
+from ncttt.benchmark.tuning import combinations, grid_of
 from ncttt.checkpoint import checkpoint_folder, description
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.data.corruptions.constants import table_for
@@ -45,46 +45,59 @@ def check_search(search: Search, job: Job | None) -> None:
 
 def _check_split(search: Search, job: Job | None) -> None:
     """The validation images must not have been learned from."""
-    for name in ("split", "held_out", "test", "data"):
+    for name in ("split", "held_out", "test", "data", "root", "start"):
         if name in search.trained:
             raise InputError(f"{name} of a training cannot be searched for")
-    split = job.split if job else _trained_on(str(search.checkpoint))
-    if split not in (None, "fit"):
-        raise InputError(
-            f"the model learns from the split {split!r}, which holds the images of 'val'; train it on 'fit'"
-        )
+    places = [job.start if job else search.checkpoint]
+    for split in [job.split if job else None, *(_trained_on(place) for place in places if place)]:
+        if split not in (None, "fit"):
+            raise InputError(
+                f"the model learns from the split {split!r}, which holds images of 'val'; train it on 'fit'"
+            )
 
 
 def _trained_on(checkpoint: str) -> str | None:
     """The split that a checkpoint's training has recorded, if it lies with its training."""
+    if Path(checkpoint).is_file():
+        return None
     own = checkpoint_folder(checkpoint)
-    for place in (own, own.parent):
-        if (place / "config.json").is_file():
-            return json.loads((place / "config.json").read_text()).get("about", {}).get("split")
-    return None
+    beside = [place / "config.json" for place in (own, own.parent) if (place / "config.json").is_file()]
+    try:
+        return json.loads(beside[0].read_text())["about"]["split"]
+    except (IndexError, OSError, ValueError, KeyError, TypeError):  # made elsewhere: nothing is recorded
+        return None
 
 
 def _check_method(search: Search, job: Job | None) -> None:
-    name = search.method or (job.method if job else description(str(search.checkpoint))["method"]["name"])
+    """Every combination of settings makes a method."""
+    own = {"name": job.method, **job.method_settings} if job else description(str(search.checkpoint))["method"]
+    name = search.method or own["name"]
     if name not in METHODS:
         raise InputError(f"no method {name!r}{nearest(name, METHODS)}")
-    known = [field.name for field in fields(METHODS[name])] + ["stop"]
-    for setting in search.adapted:
-        if setting not in known:
-            raise InputError(f"method {name!r} has no setting {setting!r}{nearest(setting, known)}")
-        if setting in METHODS[name].branch_settings:
+    kind = METHODS[name]
+    if kind.has_branch and own["name"] != name:
+        raise InputError(f"{name} needs a model trained for it; this one is for {own['name']}")
+    for setting, values in search.adapted.items():
+        if setting in kind.branch_settings:
             raise InputError(
                 f"{setting} is settled by the training; search for it as trained: method_settings.{setting}"
             )
+        if setting == "stop":
+            for value in values:
+                check_stop(value, kind)
+        if setting == "steps" and not kind.learns:
+            raise InputError(f"{name} takes no steps, so they cannot be searched for")
+    base = own if kind.has_branch else {"name": name}
+    for _, adapted in combinations(search):
+        made_from(base, {key: value for key, value in adapted.items() if key != "stop"})
 
 
 def _check_images(search: Search) -> None:
-    check_severity(search.severity)
-    check_protocol(search.protocol)
-    check_least("batch_size", search.batch_size, 1)
-    check_least("threads", search.threads, 1)
+    check_least("confirm", search.confirm, 0)
     corruption_names(search.corruptions)
-    still = Entry(method="ptbn", checkpoint="")
+    steps = search.adapted.get("steps")
+    still = Entry(method="ptbn", checkpoint="", steps=None if steps is None else sorted(steps))
+    check_grid(grid_of(search, still, fresh=False))
     for fresh in (False, True) if search.confirm else (False,):
         drawn = pictures_of(grid_of(search, still, fresh)).draw()
         table_for(drawn.images.shape[1], drawn.images.shape[2], search.constants)

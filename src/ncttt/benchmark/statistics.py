@@ -14,7 +14,7 @@ from scipy.stats import norm, t
 
 from ncttt.errors import InputError
 
-BLOCKS = 10  # that a stream which remembers is cut into
+BLOCKS = 10  # that a stream which remembers is cut into, if it has as many batches
 RESAMPLES = 10_000
 CHUNK = 500  # resamples at a time, so that streams of single images fit the memory
 
@@ -40,6 +40,15 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
     """
     found = np.asarray(values, dtype=float)
     return float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else None
+
+
+def mean_difference(found: Sequence[Difference]) -> Difference:
+    """The mean over seeds, which show the same images: as sure as one of them, no surer.
+
+    >>> mean_difference([Difference(1.0, 0.0, 2.0), Difference(3.0, 2.0, 4.0)])
+    Difference(mean=2.0, low=1.0, high=3.0)
+    """
+    return Difference(*(float(value) for value in np.mean(found, axis=0)))
 
 
 def paired_difference(
@@ -89,6 +98,6 @@ def _draws(units: Sequence[tuple[np.ndarray, np.ndarray]], resamples: int, seed:
 def _units(values: np.ndarray, batch_size: int, remembers: bool) -> tuple[np.ndarray, np.ndarray]:
     """Sums and sizes of what is drawn as a whole."""
     starts = np.arange(0, len(values), batch_size)
-    if remembers:
-        starts = starts[:: max(1, -(-len(starts) // BLOCKS))]
+    if remembers and len(starts) > BLOCKS:
+        starts = starts[[part[0] for part in np.array_split(np.arange(len(starts)), BLOCKS)]]
     return np.add.reduceat(values, starts), np.diff(starts, append=len(values)).astype(float)

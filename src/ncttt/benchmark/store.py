@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ CREATE TABLE failures (key TEXT PRIMARY KEY, cell TEXT, error TEXT) WITHOUT ROWI
 
 
 class Store:
-    """Finished cells in one file; several may read while one writes.
+    """Finished cells in one file; several may read while one writes. `read_only` asks for a file that is there.
 
     >>> from tempfile import mkdtemp
     >>> with Store(Path(mkdtemp()) / "rows.sqlite") as store:
@@ -36,14 +37,15 @@ class Store:
     [0.9]
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, read_only: bool = False):
         self.path = Path(path)
         with self._explaining():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+            if not read_only:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = self._connected(read_only)
             self._base.row_factory = sqlite3.Row
             try:
-                self._prepare()
+                self._check() if read_only else self._prepare()
             except BaseException:
                 self._base.close()
                 raise
@@ -129,6 +131,7 @@ class Store:
         new = [row for row in rows if row["key"] not in here]
         with self._explaining(), self._transaction():
             self._insert(new)
+            self._base.execute("DELETE FROM failures WHERE key IN (SELECT key FROM rows)")
         return len(new)
 
     def _insert(self, rows: Iterable[Row]) -> None:
@@ -150,25 +153,35 @@ class Store:
         shape = (row["counts"], row["images"])
         return read(row, shape).reshape(shape)
 
+    def _connected(self, read_only: bool) -> sqlite3.Connection:
+        options: dict[str, Any] = {"isolation_level": None, "timeout": 30}
+        if not read_only:
+            return sqlite3.connect(self.path, **options)
+        # On a disk that cannot be written, SQLite reads a file only if it may take it for unchanging.
+        fixed = "" if os.access(self.path.parent, os.W_OK) else "&immutable=1"
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro{fixed}", uri=True, **options)
+
     def _prepare(self) -> None:
         if not self._tables():
             self._base.execute("PRAGMA journal_mode = WAL")
             with self._transaction():
                 if not self._tables():  # another process may have been quicker
                     self._make()
-        found = {
-            name: self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        }
-        if found["application_id"] != APPLICATION:
+        self._check()
+        # With WAL, a power cut may lose the last rows, never the file.
+        self._base.execute("PRAGMA synchronous = NORMAL")
+
+    def _check(self) -> None:
+        application, schema = (
+            self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        if application != APPLICATION:
             raise InputError(f"{self.path} is an SQLite file, but no store of rows; it is left as it is")
-        if found["user_version"] != SCHEMA:
+        if schema != SCHEMA:
             raise InputError(
-                f"{self.path} is a store of schema {found['user_version']}; this version reads {SCHEMA}. "
+                f"{self.path} is a store of schema {schema}; this version reads {SCHEMA}. "
                 "It is left as it is: export it with the version that wrote it, and seed a new store from the CSV"
             )
-        self._base.execute(
-            "PRAGMA synchronous = NORMAL"
-        )  # with WAL: a power cut may lose the last rows, never the file
 
     def _tables(self) -> int:
         return self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -11,7 +11,14 @@ from ncttt.benchmark.table import Row
 from ncttt.benchmark.tuning import Found
 
 NAMED = ("data", "split", "severity", "constants", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
-GROUP = (*NAMED, "settings", "images", "threads", "device")  # rows of one line differ in corruption and seed alone
+GROUP = (
+    *NAMED,
+    "settings",
+    "weights",
+    "pictures",
+    "threads",
+    "device",
+)  # rows of one line differ in corruption and seed alone
 
 
 @dataclass(frozen=True)

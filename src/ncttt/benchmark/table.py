@@ -20,6 +20,8 @@ COLUMNS = {
     "severity": WHOLE,
     "method": TEXT,
     "checkpoint": TEXT,
+    "weights": TEXT,
+    "pictures": TEXT,
     "protocol": TEXT,
     "order": TEXT,
     "batch_size": WHOLE,
@@ -48,8 +50,7 @@ COLUMNS = {
     "machine": TEXT,
     "versions": TEXT,
 }
-NEEDED = ("key", "corruption", "method", "images", "accuracy")
-TIMINGS = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # what may differ between runs
+NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
 Row = dict[str, Any]
 
 
@@ -94,6 +95,7 @@ def _parsed(text: str | None, kind: str, where: str) -> Any:
 
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """Rows as Parquet, with typed columns."""
     try:
         import pyarrow
         from pyarrow import parquet

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from ncttt.checkpoint import description
 from ncttt.errors import InputError, nearest
 from ncttt.recipe import Recipe
 from ncttt.training.job import Job, run_job
@@ -27,7 +28,7 @@ def changed(job: Job, settings: dict[str, Any]) -> Job:
         if dot and group in GROUPS:
             own = getattr(job, group)
             value = own.but(**{key: value}) if isinstance(own, Recipe) else own | {key: value}
-        elif dot or group not in {field.name for field in fields(Job)}:
+        elif dot or group in GROUPS or group not in {field.name for field in fields(Job)}:
             known = [field.name for field in fields(Job)] + [f"{group}.…" for group in GROUPS]
             raise InputError(f"a training has no setting {name!r}{nearest(name, known)}")
         job = replace(job, **{group: value})
@@ -46,4 +47,6 @@ def train_once(job: Job, folder: str | Path, device: str = "cpu", observers: lis
 
 def _facts(job: Job) -> dict[str, Any]:
     found = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
-    return found | {"recipe": job.recipe.settings()}
+    # A start is known by its weights: the model of that name may be another one tomorrow.
+    start = None if job.start is None or Path(job.start).is_file() else description(job.start)["weights_sha256"]
+    return found | {"recipe": job.recipe.settings(), "start_weights": start}

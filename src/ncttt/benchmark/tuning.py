@@ -13,6 +13,7 @@ import numpy as np
 
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.paired import streams_of
 from ncttt.benchmark.statistics import Difference, paired_difference
 from ncttt.benchmark.store import Store
 from ncttt.checkpoint import description
@@ -91,11 +92,11 @@ def ranked(chosen: Sequence[Trial], store: Store) -> list[Found]:
 
 
 def _found(trial: Trial, store: Store) -> Found | None:
-    own, still = ([store.right(cell.key) for cell in cells] for cells in (trial.cells, trial.baseline))
-    if any(right is None for right in (*own, *still)):
+    here = store.done(predictions=True)
+    if any(cell.key not in here for cell in (*trial.cells, *trial.baseline)):
         return None
-    right = [rows[trial.count] for rows in own if rows is not None]
-    base = [rows[-1] for rows in still if rows is not None]
+    right = [part for cell in trial.cells for part in streams_of(cell, store, trial.count)]
+    base = [part for cell in trial.baseline for part in streams_of(cell, store)]
     cell = trial.cells[0]
     gain = paired_difference(right, base, cell.batch_size, remembers=cell.protocol != "episodic")
     return Found(trial, float(np.mean([part.mean() for part in right])), gain)
@@ -123,7 +124,7 @@ def grid_of(search: Search, entry: Entry, fresh: bool) -> Grid:
         methods=[entry],
         split=search.split,
         images=search.images,
-        skip=search.images or 0 if fresh else 0,
+        skip=search.images if fresh and search.images else 0,
         root=search.root,
         corruptions=search.corruptions,
         severities=[search.severity],

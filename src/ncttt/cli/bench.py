@@ -3,7 +3,7 @@
 import json as json_module
 from typing import Any
 
-from ncttt.grid import Grid
+from ncttt.grid import BLEND, Grid
 
 STORE = "runs/bench.sqlite"
 
@@ -17,7 +17,7 @@ def bench(
     cache: str | None = None,
     force: bool = False,
     attribution: bool = False,
-    blend: str = "blend(0.5)",
+    blend: str = BLEND,
     json: bool = False,
     **grid: Any,
 ) -> None:

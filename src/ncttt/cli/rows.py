@@ -10,7 +10,7 @@ def export(store: str, out: str) -> None:
     """
     from ncttt.benchmark.store import Store
 
-    with Store(_existing(store)) as rows:
+    with Store(_existing(store), read_only=True) as rows:
         print(f"{rows.export(out)} rows in {out}")
 
 
@@ -40,7 +40,7 @@ def show(store: str, *, json: bool = False) -> None:
     from ncttt.benchmark.summary import summarise, summary_table
     from ncttt.cli.bench_output import show as show_table
 
-    with Store(_existing(store)) as base:
+    with Store(_existing(store), read_only=True) as base:
         rows, failures = base.rows(), base.failures()
     if json:
         print(json_module.dumps(rows))

@@ -22,7 +22,7 @@ def read_job(path: str | Path) -> Job:
     try:
         parsed = parser.parse_path(str(path))
         settings = (getattr(parser, "instantiate", None) or parser.instantiate_classes)(parsed)
-    except (ArgumentError, TypeError) as error:
+    except (ArgumentError, TypeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is no configuration of a training: {' '.join(str(error).split())}") from None
     given: dict[str, Any] = {field.name: settings[field.name] for field in fields(Job)}
     given |= {name: given[name] or {} for name in ("network_settings", "method_settings")}
