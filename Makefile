@@ -17,14 +17,12 @@ test-network: $(READY)
 
 # The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
 ZOO := start source ncttt clust3 ttt-flow ttt ttt-plus
-# glibc gives large blocks back to the system after every step and asks for them again; these settings let it keep them.
-KEEP_MEMORY := MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=268435456
 zoo: $(READY)
 	$(BIN)/ncttt data get cifar10
 	$(BIN)/ncttt train --config configs/cpu/digits.yaml --resume
 	$(BIN)/python -m ncttt.zoo runs/digits digits-small-ncttt
 	for name in $(ZOO); do \
-		$(KEEP_MEMORY) $(BIN)/ncttt train --config configs/cpu/cifar10-$$name.yaml --resume && \
+		$(BIN)/ncttt train --config configs/cpu/cifar10-$$name.yaml --resume && \
 		$(BIN)/python -m ncttt.zoo runs/cifar10-small-$$name cifar10-small-$$name || exit 1; \
 	done
 

@@ -86,17 +86,18 @@ def as_it_comes(part: nn.Module) -> nn.Module:
 
 
 def model_for(method: ncttt.Method, data: str) -> ncttt.Branched:
-    """The zoo's model for CIFAR-10, with a branch of the method; its own, where it has been trained in this form."""
-    name = ZOO.get(method.name, "source")
-    if data == "cifar10":
-        model = ncttt.load(f"cifar10-small-{name}")
-        if not method.has_branch or all(
-            getattr(model.method, key) == getattr(method, key) for key in method.branch_settings
-        ):
-            return model
-        net, layer = model.classifier, model.layer
-    else:
-        net, layer = ncttt.models.small(num_classes=10), LAYER
+    """The zoo's model for CIFAR-10, an untrained network for digits, with a branch of the method's own form."""
     torch.manual_seed(0)
+    net, layer = ncttt.models.small(num_classes=10), LAYER
+    if data == "cifar10":
+        trained = f"cifar10-small-{ZOO.get(method.name, 'source')}"
+        model = ncttt.load(trained if trained in ncttt.zoo.names() else "cifar10-small-source")
+        if not method.has_branch or _same_branch(model.method, method):
+            return model
+        net = model.classifier
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return ncttt.attach(net, layer, method, torch.rand(2, 3, 32, 32)).eval()
+
+
+def _same_branch(one: ncttt.Method, other: ncttt.Method) -> bool:
+    return type(one) is type(other) and all(getattr(one, key) == getattr(other, key) for key in one.branch_settings)

@@ -1,4 +1,4 @@
-"""Training speed against the usual loop, interleaved in one process, and what the auxiliary branch costs.
+"""Training speed against the usual loop, interleaved in one run, and what the auxiliary branch costs.
 
     python benchmarks/training.py [--rounds 5] [--steps 8]
 
@@ -6,7 +6,8 @@ The usual loop: per-image PIL transforms (pad, crop, flip and cutout, as the zoo
 contiguous tensors, normalisation in the transform, eager. Ours: `ncttt.train`'s own step on batches that are augmented
 as a whole, channels last. Both take the same steps of SGD on 32-pixel images with the same network; ways are compared
 by the median of their ratios within a round. The DataLoader gets the number of workers, of 0 and 2, with which it is
-faster. Peak memory is measured in processes of their own, workers included.
+faster. Each way has a process of its own, in which only it has a say about memory; the others wait meanwhile. Peak
+memory is measured in fresh processes, workers included.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 import ncttt
+from ncttt.allocation import keep_memory
 from ncttt.data import ImageSet, batches
 from ncttt.origin import origin
 from ncttt.training.stepping import Stepper
@@ -119,21 +121,49 @@ WAYS: dict[str, Callable[[str], Callable[[int], None]]] = {
 }
 
 
-def seconds(run: Callable[[int], None], steps: int) -> float:
-    time.sleep(0.3)  # the workers of a DataLoader fill their queues again, outside the clock
-    start = time.perf_counter()
-    run(steps)
-    return time.perf_counter() - start
+class Runner:
+    """A way in a process of its own, which takes so many steps when it is told to."""
+
+    def __init__(self, way: str, network: str):
+        command = [sys.executable, __file__, "--serve", way, "--network", network]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, steps: int) -> float:
+        """How long so many steps take; the other processes wait meanwhile."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        time.sleep(0.3)  # the workers of a DataLoader fill their queues again, outside the clock
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve(way: str, network: str) -> None:
+    """Take steps as standard input asks for them, and tell the seconds."""
+    if way.startswith("ours"):
+        keep_memory()  # as `ncttt train` does
+    run = WAYS[way](network)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        run(int(line))
+        print(time.perf_counter() - start, flush=True)
 
 
 def measure(network: str, rounds: int, steps: int) -> dict[str, object]:
-    ways = {name: make(network) for name, make in WAYS.items()}
-    for run in ways.values():
-        run(2)
-    order = list(ways.items())
-    table = [{name: seconds(run, steps) for name, run in order[:: 1 if turn % 2 else -1]} for turn in range(rounds)]
+    runners = {name: Runner(name, network) for name in WAYS}
+    for runner in runners.values():
+        runner.seconds(4)
+    order = list(runners.items())
+    table = [{name: way.seconds(steps) for name, way in order[:: 1 if turn % 2 else -1]} for turn in range(rounds)]
+    for runner in runners.values():
+        runner.end()
     batch = NETWORKS[network][1]
-    speed = {name: steps * batch / statistics.median(row[name] for row in table) for name in ways}
+    speed = {name: steps * batch / statistics.median(row[name] for row in table) for name in runners}
     usual_way = max(("usual, 0 workers", "usual, 2 workers"), key=speed.__getitem__)
     return {
         "batch": batch,
@@ -153,6 +183,8 @@ def peak_memory(way: str, network: str) -> int:
 
 def memory_of(way: str, network: str) -> float:
     """Peak MiB of this process over two steps, and what its workers hold beside what they share (Linux only)."""
+    if way.startswith("ours"):
+        keep_memory()
     run = WAYS[way](network)
     run(2)
     status = read(Path("/proc/self/status"))
@@ -182,8 +214,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--network", choices=NETWORKS)
+    parser.add_argument("--serve", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--memory-of", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.network)
+        return
     if options.memory_of:
         print(memory_of(options.memory_of, options.network))
         return

@@ -137,7 +137,7 @@ def test_detached_tail_builds_no_graph_behind_the_tap():
 
 
 def test_unknown_layers_are_named_with_their_neighbours():
-    with pytest.raises(InputError, match=r"no layer 'layr2' in ResNet11; did you mean 'layer2'"):
+    with pytest.raises(InputError, match=r"no layer 'layr2' in ResNet9; did you mean 'layer2'"):
         ncttt.attach(resnet(), "layr2", ncttt.NCTTT(), images(2))
 
 

@@ -57,7 +57,7 @@ def test_a_configuration_with_overrides_trains_scores_and_says_so(tmp_path):
         ({"network_settings": {"widht": 3}}, "network 'small' has no setting 'widht'; did you mean 'width'?"),
         ({"method": "nc_tt"}, "no method 'nc_tt'; did you mean 'nc_ttt'"),
         ({"method_settings": {"hiden": 3}}, "method 'nc_ttt' has no setting 'hiden'; did you mean 'hidden'?"),
-        ({"layer": "layr2"}, "no layer 'layr2' in ResNet11; did you mean 'layer2'"),
+        ({"layer": "layr2"}, "no layer 'layr2' in ResNet9; did you mean 'layer2'"),
         ({"network_settings": {"num_classes": 7, "width": 4}}, "the classifier has 7 classes, but digits fit has 10"),
         ({"data": "cifar11"}, "cifar11"),
         ({"start": "nowhere/weights.pth"}, "nowhere/weights.pth does not exist"),

@@ -62,11 +62,13 @@ def train(
     """
     import torch
 
+    from ncttt.allocation import keep_memory
     from ncttt.training.job import Job, run_job
     from ncttt.training.processes import place, process_group
     from ncttt.training.run import Run
     from ncttt.training.watching import TensorBoard, watcher
 
+    keep_memory()
     if threads is not None:
         torch.set_num_threads(threads)
     job = Job(

@@ -8,7 +8,7 @@ from torch import nn
 
 from ncttt.errors import InputError, nearest
 from ncttt.models.resnet import BasicBlock, Block, Bottleneck, ResNet
-from ncttt.models.resnet11 import ResNet11
+from ncttt.models.resnet9 import ResNet9
 from ncttt.models.resnet20 import ResNet20
 
 
@@ -37,10 +37,15 @@ def resnet20(num_classes: int = 10) -> ResNet20:
     return ResNet20(num_classes)
 
 
-def small(num_classes: int = 10, width: int = 16) -> ResNet11:
-    """The network for two cores: ResNet-11 for images of 8 pixels and more, 0.49 million parameters at width 16."""
-    net = ResNet11(num_classes, width)
-    net.architecture = {"name": "small", "num_classes": num_classes, "width": width}
+def small(num_classes: int = 10, width: int = 24, growth: Sequence[int] = (1, 2, 4, 8)) -> ResNet9:
+    """The network for two cores: ResNet-9 for images of 8 pixels and more, 0.93 million parameters at width 24.
+
+    Its four stages have `width` times `growth` channels.
+    """
+    if len(growth) != 4 or min(width, *growth) < 1:
+        raise InputError(f"small needs a width and four multiples of it, all at least 1; found {width} and {growth}")
+    net = ResNet9(num_classes, width, growth)
+    net.architecture = {"name": "small", "num_classes": num_classes, "width": width, "growth": list(growth)}
     return net
 
 
