@@ -19,6 +19,7 @@ class Look:
     fill: str
     edge: str
     line: str = "-"
+    weight: float = 1.2
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,10 @@ def draw_box(axes: Axes, box: Box, text: str, look: Look, size: float = FONT_SIZ
     shape = f"round,pad=0,rounding_size={CORNER}"
     axes.add_patch(
         FancyBboxPatch(
-            corner, box.width, box.height, boxstyle=shape, facecolor=look.fill, edgecolor=look.edge, ls=look.line, lw=1.2
+            corner, box.width, box.height, boxstyle=shape,
+            facecolor=look.fill, edgecolor=look.edge, ls=look.line, lw=look.weight,
         )
-    )
+    )  # fmt: skip
     axes.text(box.x, box.y, text, ha="center", va="center", size=size, linespacing=1.15)
 
 

@@ -3,6 +3,8 @@
 The paper says that the point stops at the border of the in-distribution region; the right panel shows that it goes on.
 """
 
+import math
+
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,7 +15,7 @@ from ncttt.report.figures.plane import draw_probabilities, grid, source_points
 from ncttt.report.figures.style import GREEN, GREY, INK, ORANGE, VERMILION, name_plane, new_figure, styled
 
 SIGMA_IN, SIGMA_OUT = 0.15, 0.6
-START, STEPS, LR = (-1.1, -1.45), 60, 0.005
+START, STEPS, LR = (0.1, -1.5), 150, 0.005
 EXTENT, SIDE, ARROWS = 1.8, 300, 17
 
 
@@ -27,11 +29,11 @@ def draw_field() -> Figure:
     figure = new_figure(height=4.3)
     plane, curve = figure.subplots(1, 2, width_ratios=[1.35, 1])
     _draw_plane(plane, posterior, path)
-    _draw_losses(curve, losses, border)
+    _draw_losses(curve, losses)
     _mark(plane, path[:, 0], path[:, 1], border)
     _mark(curve, torch.arange(len(path)), losses, border)
     handles, names = plane.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=4)
+    figure.legend(handles, names, loc="outside lower center", ncols=5)
     return figure
 
 
@@ -42,15 +44,18 @@ def _draw_plane(axes: Axes, posterior: Posterior, path: Tensor) -> None:
     axes.quiver(*places.T.numpy(), *direction.T.numpy(), color=GREY, pivot="mid", scale=28, width=0.0035)
     points = posterior.references.T.numpy()
     axes.scatter(*points, s=16, color=ORANGE, edgecolors=INK, linewidths=0.5, label="source point")
-    axes.plot(*path.T.numpy(), color=VERMILION, lw=2.2)
+    axes.plot(*path.T.numpy(), color=VERMILION, lw=2.2, label="way of an outlier")
     name_plane(axes)
     axes.set(title=r"$q$ and the direction of $\nabla \log q$", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     axes.figure.colorbar(image, ax=axes, label="in-distribution probability $q$", shrink=0.85)
 
 
-def _draw_losses(axes: Axes, losses: Tensor, border: int) -> None:
+def _draw_losses(axes: Axes, losses: Tensor) -> None:
+    axes.axhline(math.log(2), color=INK, lw=0.9)
+    axes.text(len(losses) - 1, math.log(2) * 1.05, "border, $q$ = 1/2", ha="right", va="bottom")
     axes.plot(losses.numpy(), color=VERMILION)
-    axes.set(title="the outlier's loss", xlabel="gradient steps", ylabel=r"$-\log q$", yscale="log")
+    axes.set(title="the loss along the way", xlabel="gradient steps", ylabel=r"$-\log q$", yscale="log")
+    axes.margins(x=0.06)
     axes.grid()
 
 

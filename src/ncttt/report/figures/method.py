@@ -7,7 +7,7 @@ from ncttt.report.figures.boxes import Box, Look, draw_arrow, draw_box
 from ncttt.report.figures.style import BLUE, GREY, INK, INSIDE, OUTSIDE, PALE, VERMILION, WIDTH, new_figure, styled
 
 UNITS = 100.0  # the width of the diagram; one unit is 0.08 inches
-LEARNS = Look(fill="#CFE5F3", edge=BLUE)
+LEARNS = Look(fill="#CFE5F3", edge=BLUE, weight=2.4)  # heavier, so that grey tells it from frozen, too
 FROZEN = Look(fill=PALE, edge=GREY)
 PLAIN = Look(fill="white", edge=INK)
 LOSS = Look(fill="#FBE6C2", edge=INK)
@@ -35,6 +35,7 @@ def draw_method() -> Figure:
 
 def _stack(figure: Figure, heights: tuple[float, ...]) -> list[Axes]:
     """Axes without scales, one below the other, all in the units of the diagram."""
+    figure.set_layout_engine("none")
     total, stacked = sum(heights), []
     for number, height in enumerate(heights):
         axes = figure.add_axes((0, 1 - sum(heights[: number + 1]) / total, 1, height / total))

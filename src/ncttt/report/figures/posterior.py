@@ -16,7 +16,7 @@ EXTENT, SIDE = 0.8, 320
 @styled
 def draw_posterior() -> Figure:
     """Maps of the in-distribution probability around source points: rows differ in sigma_in, columns in sigma_out."""
-    figure = new_figure(height=4.9)
+    figure = new_figure(height=4.3)
     panels = figure.subplots(len(SIGMAS_IN), len(SIGMAS_OUT), sharex=True, sharey=True)
     for row, sigma_in in zip(panels, SIGMAS_IN, strict=True):
         for axes, sigma_out in zip(row, SIGMAS_OUT, strict=True):
@@ -31,7 +31,9 @@ def draw_posterior() -> Figure:
         Line2D([], [], color=ORANGE, marker="o", markeredgecolor=INK, markeredgewidth=0.4, ls="", ms=5),
         Line2D([], [], color=INK, lw=0.9),
     ]
-    figure.legend(handles, ["source point", "probability one half"], loc="outside lower center", ncols=2)
+    figure.legend(
+        handles, ["source point", "border of the region: probability one half"], loc="outside lower center", ncols=2
+    )
     return figure
 
 
@@ -40,7 +42,7 @@ def _draw_map(axes: Axes, sigma_in: float, sigma_out: float) -> AxesImage:
     values = noise.kde_posterior(grid(EXTENT, SIDE), points, sigma_in, sigma_out)
     image = draw_probabilities(axes, values, EXTENT)
     axes.scatter(*points.T.numpy(), s=5, color=ORANGE, edgecolors=INK, linewidths=0.3, zorder=3)
-    share = (values >= 0.5).double().mean().item()
-    axes.text(0, -0.68, f"inside: {share:.1%}", ha="center", size=9)
+    area = (values >= 0.5).double().mean().item() * (2 * EXTENT) ** 2
+    axes.text(0, 0.64, f"area {area:.2f}", ha="center", size=9)
     axes.set(aspect="equal", xticks=[-0.5, 0, 0.5], yticks=[-0.5, 0, 0.5])
     return image

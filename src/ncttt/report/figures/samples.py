@@ -3,6 +3,7 @@
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
@@ -19,10 +20,10 @@ def draw_samples(count: int = 700, seed: int = 0) -> Figure:
     """Two-dimensional noise vectors, `count` of each scale: all of them, those near zero, and their soft labels."""
     generator = torch.Generator().manual_seed(seed)
     inner, outer = (_sample(count, sigma, generator) for sigma in (SIGMA_IN, SIGMA_OUT))
-    figure = new_figure(height=3.5)
+    figure = new_figure(height=3.05)
     whole, near, labelled = figure.subplots(1, 3)
-    for axes in (whole, near):
-        _draw_origins(axes, inner, outer)
+    _draw_origins(whole, inner, outer, on_top="in")
+    _draw_origins(near, inner, outer, on_top="out")
     whole.add_patch(Rectangle((-NEAR, -NEAR), 2 * NEAR, 2 * NEAR, fill=False, color=INK, lw=1.2, zorder=4))
     whole.set(title="both noises", xlim=(-WIDE, WIDE), ylim=(-WIDE, WIDE))
     near.set_title("the square around zero")
@@ -33,9 +34,12 @@ def draw_samples(count: int = 700, seed: int = 0) -> Figure:
         axes.set(xlim=(-NEAR, NEAR), ylim=(-NEAR, NEAR), xticks=[-0.4, 0, 0.4], yticks=[-0.4, 0, 0.4])
     for axes in (whole, near, labelled):
         name_plane(axes, r"$\varepsilon_1$", r"$\varepsilon_2$")
-    figure.colorbar(marks, ax=labelled, label="in-distribution probability", location="right", shrink=0.75)
+    figure.colorbar(marks, ax=labelled, label="in-distribution probability", location="right", aspect=18, shrink=0.72)
     handles, names = near.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, markerscale=1.6)
+    border = Line2D([], [], color="none", marker="o", markeredgecolor=INK, markeredgewidth=1.2, markersize=6)
+    figure.legend(
+        [*handles, border], [*names, "soft label one half"], loc="outside lower center", ncols=3, markerscale=1.5
+    )
     return figure
 
 
@@ -43,14 +47,14 @@ def _sample(count: int, sigma: float, generator: torch.Generator) -> Tensor:
     return noise.Gaussian().sample(torch.empty(count, 2, dtype=torch.float64), sigma, generator)
 
 
-def _draw_origins(axes: Axes, inner: Tensor, outer: Tensor) -> None:
+def _draw_origins(axes: Axes, inner: Tensor, outer: Tensor, on_top: str) -> None:
     """Which noise a vector came from, by colour and by marker."""
     axes.scatter(
-        *outer.T.numpy(), s=MARKER_SIZE, marker="x", linewidths=0.9, color=OUTSIDE,
+        *outer.T.numpy(), s=MARKER_SIZE, marker="x", linewidths=1.0, color=OUTSIDE, zorder=3 if on_top == "out" else 2,
         label=rf"out: $\sigma_\mathrm{{out}} = {SIGMA_OUT:g}$",
     )  # fmt: skip
     axes.scatter(
-        *inner.T.numpy(), s=MARKER_SIZE, color=INSIDE, edgecolors="white", linewidths=0.3,
+        *inner.T.numpy(), s=MARKER_SIZE, color=INSIDE, edgecolors="white", linewidths=0.3, zorder=2.5,
         label=rf"in: $\sigma_\mathrm{{in}} = {SIGMA_IN:g}$",
     )  # fmt: skip
 
@@ -66,4 +70,4 @@ def _draw_labels(axes: Axes, vectors: Tensor):
 def _draw_border(axes: Axes) -> None:
     """The circle of Eq. 7, on which the soft label is one half."""
     radius = noise.in_distribution_radius(SIGMA_IN, SIGMA_OUT, dim=2)
-    axes.add_patch(Circle((0, 0), radius, fill=False, color=INK, lw=1.2, zorder=4, label="soft label one half"))
+    axes.add_patch(Circle((0, 0), radius, fill=False, color=INK, lw=1.2, zorder=4))

@@ -66,7 +66,10 @@ def styled(draw: Callable[Settings, Figure]) -> Callable[Settings, Figure]:
     @wraps(draw)
     def in_style(*positional: Settings.args, **keywords: Settings.kwargs) -> Figure:
         with style.context(RULES, after_reset=True):
-            return draw(*positional, **keywords)
+            figure = draw(*positional, **keywords)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # it has done its work; once more would move things a little
+            return figure
 
     return in_style
 
