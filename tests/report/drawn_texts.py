@@ -63,14 +63,17 @@ def beyond_the_edge(figure: Figure) -> list[str]:
 
 def crossed(figure: Figure) -> list[str]:
     """Texts that a curve, a border or an arrow runs through."""
-    lines = [line for axes in figure.axes for line in _lines(axes)]
-    return [text for text, box in boxes(figure) if any(line.intersects_bbox(box, filled=False) for line in lines)]
+    return [text for text, box in boxes(figure) for axes in figure.axes if _runs_through(axes, box)]
+
+
+def _runs_through(axes, box: Bbox) -> bool:
+    part = Bbox.intersection(box, axes.bbox)
+    return part is not None and any(line.intersects_bbox(part, filled=False) for line in _lines(axes))
 
 
 def _lines(axes) -> list[Path]:
-    """The lines of the data in pixels, each cut to its axes."""
+    """The lines of the data, in pixels; their axes show what lies inside them only."""
     in_data = [path for artist in axes.collections if isinstance(artist, ContourSet) for path in artist.get_paths()]
     in_data += [patch.get_path() for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
     in_pixels = [axes.transData.transform_path(path) for path in in_data if len(path.vertices)]
-    in_pixels += [line.get_transform().transform_path(line.get_path()) for line in axes.lines]
-    return [path.clip_to_bbox(axes.bbox, inside=False) if path.codes is None else path for path in in_pixels]
+    return in_pixels + [line.get_transform().transform_path(line.get_path()) for line in axes.lines]

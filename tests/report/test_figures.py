@@ -72,11 +72,9 @@ def test_svg_is_the_same_in_another_process_without_pyplot(tmp_path):
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_can_be_told_apart_by_the_colour_blind(sight):
-    curves = {"two kinds": [style.INSIDE, style.OUTSIDE], "formulas": [style.VERMILION, style.ORANGE, style.BLUE]}
-    curves["dimensions"] = [style.GREEN, style.BLUE, style.VERMILION]
-    for colours in curves.values():
+    for colours in ([style.VERMILION, style.INK, style.BLUE], [style.ORANGE, style.BLUE, style.INK]):
         seen = [lab(colour, sight) for colour in colours]
-        assert min(np.linalg.norm(a - b) for n, a in enumerate(seen) for b in seen[:n]) > 20
+        assert min(np.linalg.norm(a - b) for n, a in enumerate(seen) for b in seen[:n]) > 40
     lightness = [lab(style.PROBABILITY(p), sight)[0] for p in np.linspace(0, 1, 40)]
     assert np.all(np.diff(lightness) < 0)
 
@@ -112,4 +110,4 @@ def test_texts_of_the_diagram_fit_into_their_boxes():
     ]
     for text, box in boxes(figure):
         touched = [frame for frame in frames if frame.overlaps(box)]
-        assert all(frame.contains(*low_high) for frame in touched for low_high in (box.min, box.max)), text
+        assert all(frame.contains(*corner) for frame in touched[-1:] for corner in (box.min, box.max)), text

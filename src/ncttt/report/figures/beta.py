@@ -10,16 +10,17 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ncttt import noise
-from ncttt.report.figures.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILION, new_figure, styled
+from ncttt.report.figures.style import BLUE, GREY, INK, ORANGE, VERMILION, new_figure, styled
 
 DIM, DIMS, TOLERANCE = 16, (8, 16, 64), 0.05
 BETAS = (1.0, 3.0)
+SAMPLED = (1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75)
 CLAIM = 1.5  # the paper finds the label near zero beyond it; the true one is 0.19 there
 
 
 @styled
 def draw_beta() -> Figure:
-    """Expected label as printed, corrected and true; and the true one by dimension, with the smallest beta to choose."""
+    """Expected label as printed, corrected and true; and the true one by dimension, with the beta to choose."""
     betas = torch.linspace(*BETAS, 161, dtype=torch.float64)
     figure = new_figure(height=3.7)
     formulas, dimensions = figure.subplots(1, 2)
@@ -29,6 +30,7 @@ def draw_beta() -> Figure:
         axes.set(
             xlabel=r"$\beta = \sigma_\mathrm{out}\, /\, \sigma_\mathrm{in}$", xlim=BETAS, xticks=[1, 1.5, 2, 2.5, 3]
         )
+        axes.set_ylabel("expected label of an out-view")
         axes.grid()
     return figure
 
@@ -43,32 +45,26 @@ def sampled_label(beta: float, dim: int, count: int = 20_000, seed: int = 0) -> 
 def _draw_formulas(axes: Axes, betas: Tensor) -> None:
     curves = {
         "as printed": (noise.expected_label_as_printed, VERMILION, "--"),
-        "corrected": (noise.expected_label_corrected, ORANGE, "-."),
+        "corrected": (noise.expected_label_corrected, INK, "-."),
         "true, by integration": (noise.expected_label, BLUE, "-"),
     }
     for name, (label, color, line) in curves.items():
         axes.plot(betas.numpy(), label(betas, DIM).numpy(), line, color=color, label=name)
-    sampled = [1.1, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75]
-    labels = [sampled_label(beta, DIM) for beta in sampled]
-    axes.plot(sampled, labels, "o", color="white", markeredgecolor=INK, markersize=5, label="true, by sampling")
-    axes.set(title=f"three formulas, {DIM} dimensions", ylabel="expected label of an out-view", ylim=(-0.02, 1.04))
+    labels = [sampled_label(beta, DIM) for beta in SAMPLED]
+    axes.plot(SAMPLED, labels, "o", color="white", markeredgecolor=INK, markersize=5, label="true, by sampling")
     axes.axvline(CLAIM, color=GREY, lw=1, ls=":")
     axes.text(CLAIM + 0.04, 0.82, rf"the paper: near zero for $\beta > {CLAIM:g}$", va="center")
+    axes.set(title=f"three formulas, {DIM} dimensions", ylim=(-0.02, 1.04))
     axes.legend(loc="center right")
 
 
 def _draw_dimensions(axes: Axes, betas: Tensor) -> None:
-    for dim, color, line in zip(DIMS, (GREEN, BLUE, VERMILION), (":", "-", "--"), strict=True):
+    for dim, color, line in zip(DIMS, (ORANGE, BLUE, INK), ("--", "-", "-."), strict=True):
         axes.plot(betas.numpy(), noise.expected_label(betas, dim).numpy(), line, color=color, label=f"{dim} dimensions")
         smallest = noise.smallest_beta(dim, TOLERANCE)
         axes.plot(smallest, TOLERANCE, "o", color=color, markeredgecolor=INK, markersize=6)
         axes.annotate(f"{smallest:.2f}", (smallest, TOLERANCE), (5, 5), textcoords="offset points")
     axes.axhline(TOLERANCE, color=GREY, lw=1)
-    axes.text(BETAS[0] + 0.04, TOLERANCE * 0.9, f"{TOLERANCE:g}", va="top")
-    axes.set(
-        title=f"the true one, and where it is {TOLERANCE:g}",
-        ylabel="expected label of an out-view",
-        yscale="log",
-        ylim=(1e-3, 1),
-    )
+    axes.set(title=f"the true one, and where it is {TOLERANCE:g}", yscale="log", ylim=(1e-3, 1))
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.legend(loc="upper right")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ncttt.report.figures.descent import Posterior, descend
 from ncttt.report.figures.plane import draw_probabilities, grid, source_points
-from ncttt.report.figures.style import GREEN, GREY, INK, ORANGE, VERMILION, name_plane, new_figure, styled
+from ncttt.report.figures.style import GREY, INK, ORANGE, VERMILION, name_plane, new_figure, styled
 
 SIGMA_IN, SIGMA_OUT = 0.15, 0.6
 START, STEPS, LR = (0.1, -1.5), 150, 0.005
@@ -55,13 +55,14 @@ def _draw_losses(axes: Axes, losses: Tensor) -> None:
     axes.text(len(losses) - 1, math.log(2) * 1.05, "border, $q$ = 1/2", ha="right", va="bottom")
     axes.plot(losses.numpy(), color=VERMILION)
     axes.set(title="the loss along the way", xlabel="gradient steps", ylabel=r"$-\log q$", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.margins(x=0.06)
     axes.grid()
 
 
 def _mark(axes: Axes, first: Tensor, second: Tensor, border: int) -> None:
     """Start, first step inside the border, and end: by the same markers in both panels."""
-    marks = {"start": (0, "o", "white"), "border crossed": (border, "D", ORANGE), "end": (-1, "s", GREEN)}
-    for name, (step, marker, color) in marks.items():
+    marks = {"start": (0, "o"), "border crossed": (border, "D"), "end": (-1, "s")}
+    for name, (step, marker) in marks.items():
         place = first[step].item(), second[step].item()
-        axes.plot(*place, marker, color=color, markeredgecolor=INK, markersize=7, label=name, ls="", zorder=5)
+        axes.plot(*place, marker, color="white", markeredgecolor=INK, markersize=7, label=name, ls="", zorder=5)

@@ -17,7 +17,7 @@ from ncttt.files import replace_files
 Settings = ParamSpec("Settings")
 
 # From the palette of Okabe and Ito; line styles and markers differ, too, so that no figure needs its colours.
-BLUE, SKY, ORANGE, VERMILION, GREEN = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73"
+BLUE, ORANGE, VERMILION = "#0072B2", "#E69F00", "#D55E00"
 INK, GREY, PALE = "#222222", "#767676", "#EDEDED"
 # What belongs to the source, or is in-distribution, is blue; what is not, is vermilion.
 INSIDE, OUTSIDE = BLUE, VERMILION
