@@ -55,10 +55,7 @@ def overlaps(figure: Figure) -> list[tuple[str, str]]:
 def beyond_the_edge(figure: Figure) -> list[str]:
     """Texts that the edge of the figure cuts."""
     page = figure.bbox
-    return [
-        text for text, box in boxes(figure)
-        if box.x0 < page.x0 or box.y0 < page.y0 or box.x1 > page.x1 or box.y1 > page.y1
-    ]  # fmt: skip
+    return [text for text, box in boxes(figure) if not (page.contains(*box.min) and page.contains(*box.max))]
 
 
 def crossed(figure: Figure) -> list[str]:
@@ -74,6 +71,12 @@ def _runs_through(axes, box: Bbox) -> bool:
 def _lines(axes) -> list[Path]:
     """The lines of the data, in pixels; their axes show what lies inside them only."""
     in_data = [path for artist in axes.collections if isinstance(artist, ContourSet) for path in artist.get_paths()]
-    in_data += [patch.get_path() for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    in_data += [_open(patch.get_path()) for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
     in_pixels = [axes.transData.transform_path(path) for path in in_data if len(path.vertices)]
     return in_pixels + [line.get_transform().transform_path(line.get_path()) for line in axes.lines]
+
+
+def _open(path: Path) -> Path:
+    """The path without the vertices that only close a shape: they are nowhere."""
+    real = path.codes != Path.CLOSEPOLY
+    return Path(path.vertices[real], path.codes[real])

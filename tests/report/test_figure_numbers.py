@@ -9,6 +9,8 @@ from matplotlib.patches import Circle
 from matplotlib.quiver import Quiver
 from scipy import integrate, special, stats
 
+PAIRS = [(sigma_in, sigma_out) for sigma_in in (0.01, 0.05) for sigma_out in (1, 5, 10, 50)]
+
 
 def lines(axes) -> dict[str, np.ndarray]:
     """The data of the named curves of a panel, `(2, N)` each."""
@@ -32,7 +34,8 @@ def test_beta_curves_agree_with_integration_and_sampling():
     def true(beta: float, dim: int) -> float:
         def integrand(x):
             logit = dim * math.log(beta) - (beta**2 - 1) / 2 * x
-            return special.expit(logit) * stats.chi2(dim).pdf(x)
+            log_density = (dim / 2 - 1) * math.log(x) - x / 2 - dim / 2 * math.log(2) - math.lgamma(dim / 2)
+            return special.expit(logit) * math.exp(log_density)
 
         border = 2 * dim * math.log(beta) / (beta**2 - 1) if beta > 1 else dim
         return integrate.quad(integrand, 0, 40 * dim, points=[border, dim], limit=400, epsabs=0, epsrel=1e-8)[0]
@@ -42,10 +45,10 @@ def test_beta_curves_agree_with_integration_and_sampling():
     for dim in (8, 16, 64):
         for beta, label in lines(dimensions)[f"{dim} dimensions"].T[40::60]:
             assert label == pytest.approx(true(beta, dim), rel=1e-4)
-    vectors = np.random.default_rng(7).normal(size=(100_000, 16))
+    vectors = np.random.default_rng(7).normal(size=(40_000, 16))
     for beta, label in drawn["true, by sampling"].T:
         ratio = stats.norm.logpdf(beta * vectors).sum(1) - stats.norm.logpdf(beta * vectors, scale=beta).sum(1)
-        assert label == pytest.approx(special.expit(ratio).mean(), abs=0.006)
+        assert label == pytest.approx(special.expit(ratio).mean(), abs=0.012)
     at_two = {name: float(np.interp(2, *drawn[name])) for name in ("as printed", "corrected")}
     assert at_two["as printed"] == pytest.approx(special.expit(16 * math.log(2) - 1.5), abs=1e-6)
     assert at_two["corrected"] == pytest.approx(special.expit(16 * (math.log(2) - 1.5)), abs=1e-6)
@@ -61,17 +64,16 @@ def test_beta_marks_where_the_true_label_is_the_tolerance():
 
 
 def posterior_maps() -> dict[tuple[float, float], np.ndarray]:
-    """The eight maps by (sigma_in, sigma_out), rows of pixels from the bottom."""
+    """The maps by (sigma_in, sigma_out), rows of pixels from the bottom."""
     panels = [axes for axes in page("posterior").axes if axes.texts]
-    pairs = [(sigma_in, sigma_out) for sigma_in in (0.01, 0.05) for sigma_out in (1, 5, 10, 50)]
-    return {pair: np.asarray(axes.images[0].get_array()) for pair, axes in zip(pairs, panels, strict=True)}
+    return {pair: np.asarray(axes.images[0].get_array()) for pair, axes in zip(PAIRS, panels, strict=True)}
 
 
 def posterior_points() -> np.ndarray:
     return np.asarray(page("posterior").axes[0].collections[-1].get_offsets())
 
 
-@pytest.mark.parametrize("pair", posterior_maps())
+@pytest.mark.parametrize("pair", PAIRS)
 def test_posterior_maps_agree_with_scipy(pair):
     drawn = posterior_maps()[pair]
     line = (np.arange(320) + 0.5) / 320 * 1.6 - 0.8
@@ -80,7 +82,7 @@ def test_posterior_maps_agree_with_scipy(pair):
     assert drawn[rows, columns] == pytest.approx(probability(places, posterior_points(), *pair), abs=1e-9)
 
 
-@pytest.mark.parametrize("pair", posterior_maps())
+@pytest.mark.parametrize("pair", PAIRS)
 def test_posterior_is_near_one_at_source_points_and_near_zero_far_away(pair):
     columns, rows = ((posterior_points().T + 0.8) / 1.6 * 320).astype(int)
     assert posterior_maps()[pair][rows, columns].min() > 0.9

@@ -79,6 +79,25 @@ def test_colours_can_be_told_apart_by_the_colour_blind(sight):
     assert np.all(np.diff(lightness) < 0)
 
 
+def test_the_checks_of_texts_find_faults():
+    figure = style.new_figure(height=3)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1])
+    axes.set(xticks=[], yticks=[])
+    for place, text in (
+        ((0.5, 0.5), "crossed"),
+        ((0.1, 0.8), "first"),
+        ((0.12, 0.81), "second"),
+        ((0.99, 0.1), "cut off"),
+    ):
+        axes.text(*place, text, size=12)
+    small = axes.text(0.1, 0.6, "$small_x$", size=9)
+    assert crossed(figure) == ["crossed"]
+    assert overlaps(figure) == [("first", "second")]
+    assert beyond_the_edge(figure) == ["cut off"]
+    assert smallest_letter(small) < 7
+
+
 def test_method_tells_training_from_test_time():
     training, test, _ = page("method").axes
     said = [" ".join(" ".join(text.get_text().split()) for text in panel.texts) for panel in (training, test)]

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 
-from ncttt.report.figures.style import FONT_SIZE, INK
+from ncttt.report.figures.style import INK
 
 Place = tuple[float, float]
 CORNER = 0.8
@@ -56,22 +56,18 @@ class Box:
         return replace(self, x=self.x + right)
 
 
-def draw_box(axes: Axes, box: Box, text: str, look: Look, size: float = FONT_SIZE) -> None:
+def draw_box(axes: Axes, box: Box, text: str, look: Look) -> None:
     """Draw a box with rounded corners and its text in the middle."""
     corner = box.x - box.width / 2, box.y - box.height / 2
-    shape = f"round,pad=0,rounding_size={CORNER}"
-    axes.add_patch(
-        FancyBboxPatch(
-            corner, box.width, box.height, boxstyle=shape,
-            facecolor=look.fill, edgecolor=look.edge, ls=look.line, lw=look.weight,
-        )
-    )  # fmt: skip
-    axes.text(box.x, box.y, text, ha="center", va="center", size=size, linespacing=1.15)
+    patch = FancyBboxPatch(corner, box.width, box.height, boxstyle=f"round,pad=0,rounding_size={CORNER}")
+    patch.set(facecolor=look.fill, edgecolor=look.edge, linestyle=look.line, linewidth=look.weight)
+    axes.add_patch(patch)
+    axes.text(box.x, box.y, text, ha="center", va="center", linespacing=1.15)
 
 
-def draw_arrow(axes: Axes, *places: Place, color: str = INK, line: str = "-", head: bool = True) -> None:
+def draw_arrow(axes: Axes, *places: Place, color: str = INK, line: str = "-") -> None:
     """Draw a line through the places, straight from each to the next, with its head at the last."""
-    style = "-|>,head_length=5,head_width=2.6" if head else "-"
+    style = "-|>,head_length=5,head_width=2.6"
     route = Path(list(places), [Path.MOVETO, *[Path.LINETO] * (len(places) - 1)])
     axes.add_patch(
         FancyArrowPatch(path=route, arrowstyle=style, color=color, ls=line, lw=1.4, joinstyle="miter", capstyle="butt")

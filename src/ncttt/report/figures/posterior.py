@@ -1,5 +1,7 @@
 """The posterior of two kernel density estimates over pairs of scales (Eq. 4; Figure 2 of the paper)."""
 
+import itertools
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -18,15 +20,15 @@ def draw_posterior() -> Figure:
     """Maps of the in-distribution probability around source points: rows differ in sigma_in, columns in sigma_out."""
     figure = new_figure(height=4.3)
     panels = figure.subplots(len(SIGMAS_IN), len(SIGMAS_OUT), sharex=True, sharey=True)
+    pairs = itertools.product(SIGMAS_IN, SIGMAS_OUT)
+    images = [_draw_map(axes, *pair) for axes, pair in zip(panels.flat, pairs, strict=True)]
     for row, sigma_in in zip(panels, SIGMAS_IN, strict=True):
-        for axes, sigma_out in zip(row, SIGMAS_OUT, strict=True):
-            image = _draw_map(axes, sigma_in, sigma_out)
         row[0].set_ylabel(rf"$\sigma_\mathrm{{in}} = {sigma_in}$" + "\n$z_2$")
     for axes, sigma_out in zip(panels[0], SIGMAS_OUT, strict=True):
         axes.set_title(rf"$\sigma_\mathrm{{out}} = {sigma_out}$", loc="center")
     for axes in panels[-1]:
         axes.set_xlabel("$z_1$")
-    figure.colorbar(image, ax=panels, label="in-distribution probability", shrink=0.9, aspect=30)
+    figure.colorbar(images[0], ax=panels, label="in-distribution probability", shrink=0.9, aspect=30)
     handles = [
         Line2D([], [], color=ORANGE, marker="o", markeredgecolor=INK, markeredgewidth=0.4, ls="", ms=5),
         Line2D([], [], color=INK, lw=0.9),

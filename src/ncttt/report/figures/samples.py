@@ -2,6 +2,7 @@
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
@@ -49,22 +50,20 @@ def _sample(count: int, sigma: float, generator: torch.Generator) -> Tensor:
 
 def _draw_origins(axes: Axes, inner: Tensor, outer: Tensor, on_top: str) -> None:
     """Which noise a vector came from, by colour and by marker."""
-    axes.scatter(
-        *outer.T.numpy(), s=MARKER_SIZE, marker="x", linewidths=1.0, color=OUTSIDE, zorder=3 if on_top == "out" else 2,
-        label=rf"out: $\sigma_\mathrm{{out}} = {SIGMA_OUT:g}$",
-    )  # fmt: skip
-    axes.scatter(
-        *inner.T.numpy(), s=MARKER_SIZE, color=INSIDE, edgecolors="white", linewidths=0.3, zorder=2.5,
-        label=rf"in: $\sigma_\mathrm{{in}} = {SIGMA_IN:g}$",
-    )  # fmt: skip
+    crosses = {"marker": "x", "linewidths": 1.0, "color": OUTSIDE, "zorder": 3 if on_top == "out" else 2}
+    dots = {"edgecolors": "white", "linewidths": 0.3, "color": INSIDE, "zorder": 2.5}
+    out_label, in_label = (
+        rf"out: $\sigma_\mathrm{{out}} = {SIGMA_OUT:g}$",
+        rf"in: $\sigma_\mathrm{{in}} = {SIGMA_IN:g}$",
+    )
+    axes.scatter(*outer.T.numpy(), s=MARKER_SIZE, label=out_label, **crosses)
+    axes.scatter(*inner.T.numpy(), s=MARKER_SIZE, label=in_label, **dots)
 
 
-def _draw_labels(axes: Axes, vectors: Tensor):
-    labels = noise.soft_label(vectors, SIGMA_IN, SIGMA_OUT)
-    return axes.scatter(
-        *vectors.T.numpy(), c=labels.numpy(), s=MARKER_SIZE + 3, cmap=PROBABILITY, vmin=0, vmax=1,
-        edgecolors=GREY, linewidths=0.5,
-    )  # fmt: skip
+def _draw_labels(axes: Axes, vectors: Tensor) -> PathCollection:
+    labels = noise.soft_label(vectors, SIGMA_IN, SIGMA_OUT).numpy()
+    edge = {"edgecolors": GREY, "linewidths": 0.5}
+    return axes.scatter(*vectors.T.numpy(), c=labels, s=MARKER_SIZE + 3, cmap=PROBABILITY, vmin=0, vmax=1, **edge)
 
 
 def _draw_border(axes: Axes) -> None:
