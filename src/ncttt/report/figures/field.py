@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ncttt.report.figures.descent import Posterior, descend
 from ncttt.report.figures.plane import draw_probabilities, grid, source_points
-from ncttt.report.figures.style import GREY, INK, ORANGE, VERMILION, name_plane, new_figure, styled
+from ncttt.report.figures.style import GREY, INK, ORANGE, VERMILION, legend_below, name_plane, new_figure, styled
 
 SIGMA_IN, SIGMA_OUT = 0.15, 0.6
 START, STEPS, LR = (0.1, -1.5), 150, 0.005
@@ -32,8 +32,7 @@ def draw_field() -> Figure:
     _draw_losses(curve, losses)
     _mark(plane, path[:, 0], path[:, 1], border)
     _mark(curve, torch.arange(len(path)), losses, border)
-    handles, names = plane.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=5)
+    legend_below(figure, *plane.get_legend_handles_labels())
     return figure
 
 

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from ncttt import noise
 from ncttt.report.figures.plane import draw_probabilities, grid, source_points
-from ncttt.report.figures.style import INK, ORANGE, new_figure, styled
+from ncttt.report.figures.style import INK, ORANGE, legend_below, new_figure, styled
 
 SIGMAS_IN, SIGMAS_OUT = (0.01, 0.05), (1, 5, 10, 50)
 EXTENT, SIDE = 0.8, 320
@@ -33,9 +33,7 @@ def draw_posterior() -> Figure:
         Line2D([], [], color=ORANGE, marker="o", markeredgecolor=INK, markeredgewidth=0.4, ls="", ms=5),
         Line2D([], [], color=INK, lw=0.9),
     ]
-    figure.legend(
-        handles, ["source point", "border of the region: probability one half"], loc="outside lower center", ncols=2
-    )
+    legend_below(figure, handles, ["source point", "border of the region: probability one half"])
     return figure
 
 

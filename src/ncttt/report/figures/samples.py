@@ -9,7 +9,17 @@ from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
 from ncttt import noise
-from ncttt.report.figures.style import GREY, INK, INSIDE, OUTSIDE, PROBABILITY, name_plane, new_figure, styled
+from ncttt.report.figures.style import (
+    GREY,
+    INK,
+    INSIDE,
+    OUTSIDE,
+    PROBABILITY,
+    legend_below,
+    name_plane,
+    new_figure,
+    styled,
+)
 
 SIGMA_IN, SIGMA_OUT = 0.05, 1.0
 WIDE, NEAR = 3.4, 0.45
@@ -38,9 +48,7 @@ def draw_samples(count: int = 700, seed: int = 0) -> Figure:
     figure.colorbar(marks, ax=labelled, label="in-distribution probability", location="right", aspect=18, shrink=0.72)
     handles, names = near.get_legend_handles_labels()
     border = Line2D([], [], color="none", marker="o", markeredgecolor=INK, markeredgewidth=1.2, markersize=6)
-    figure.legend(
-        [*handles, border], [*names, "soft label one half"], loc="outside lower center", ncols=3, markerscale=1.5
-    )
+    legend_below(figure, [*handles, border], [*names, "soft label one half"], markerscale=1.5)
     return figure
 
 
@@ -52,12 +60,9 @@ def _draw_origins(axes: Axes, inner: Tensor, outer: Tensor, on_top: str) -> None
     """Which noise a vector came from, by colour and by marker."""
     crosses = {"marker": "x", "linewidths": 1.0, "color": OUTSIDE, "zorder": 3 if on_top == "out" else 2}
     dots = {"edgecolors": "white", "linewidths": 0.3, "color": INSIDE, "zorder": 2.5}
-    out_label, in_label = (
-        rf"out: $\sigma_\mathrm{{out}} = {SIGMA_OUT:g}$",
-        rf"in: $\sigma_\mathrm{{in}} = {SIGMA_IN:g}$",
-    )
-    axes.scatter(*outer.T.numpy(), s=MARKER_SIZE, label=out_label, **crosses)
-    axes.scatter(*inner.T.numpy(), s=MARKER_SIZE, label=in_label, **dots)
+    for name, vectors, sigma, marks in (("out", outer, SIGMA_OUT, crosses), ("in", inner, SIGMA_IN, dots)):
+        label = rf"{name}: $\sigma_\mathrm{{{name}}} = {sigma:g}$"
+        axes.scatter(*vectors.T.numpy(), s=MARKER_SIZE, label=label, **marks)
 
 
 def _draw_labels(axes: Axes, vectors: Tensor) -> PathCollection:

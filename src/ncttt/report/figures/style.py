@@ -1,12 +1,13 @@
 """One style for every figure: sizes, fonts, colours that the colour-blind can tell apart, and the files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from io import BytesIO
 from pathlib import Path
 from typing import Any, ParamSpec
 
 from matplotlib import style
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
@@ -84,6 +85,12 @@ def new_figure(height: float) -> Figure:
 def name_plane(axes: Axes, first: str = "$z_1$", second: str = "$z_2$") -> None:
     """Label two coordinates of one space, which need one scale."""
     axes.set(xlabel=first, ylabel=second, aspect="equal")
+
+
+def legend_below(figure: Figure, handles: Sequence[Artist], names: Sequence[str], markerscale: float = 1.0) -> None:
+    """Explain the signs in one row below all panels, where they cover nothing."""
+    columns = len(names)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, markerscale=markerscale)
 
 
 def save(figure: Figure, folder: str | Path, name: str) -> tuple[Path, Path]:
