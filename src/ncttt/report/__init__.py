@@ -1,0 +1,1 @@
+"""What the project reports of itself: the figures that explain the method."""
