@@ -51,7 +51,7 @@ def _table(found: Measurements, names: Mapping[str, str]) -> Table | None:
     shifts = corruptions_only(shown)
     return Table(
         f"{found.title}: ours and the paper's",
-        "Accuracy (%)",
+        "Corruption",
         tuple(f"{pair.name}{part}" for pair in pairs for part in ("", " paper", " difference")),
         tuple(Line(spelled(name), _across(found, pairs, name, footnotes)) for name in shown),
         _total(found, pairs, shifts, footnotes) if len(shifts) > 1 else None,

@@ -101,7 +101,7 @@ def _table(found: Measurements) -> Table:
         total = Line(f"Mean of {len(shifts)}", means)
         if None in means:
             notes = ("No mean is given where a corruption is missing.",)
-    return Table(found.title, "Accuracy (%)", tuple(columns.values()), tuple(lines), total, notes=notes)
+    return Table(found.title, "Corruption", tuple(columns.values()), tuple(lines), total, notes=notes)
 
 
 def _over_seeds(values: Sequence[float]) -> Number:
@@ -149,4 +149,4 @@ def _measurements(data: str, axes: dict[str, Any], shown: Sequence[str], rows: S
 
 def _title(data: str, axes: dict[str, Any], shown: Sequence[str]) -> str:
     words = [f"{name.replace('_', ' ')} {axes[name]}" for name in shown if axes[name] not in (None, 0)]
-    return ", ".join([data, *words])
+    return ", ".join([f"Accuracy (%) on {data}", *words])

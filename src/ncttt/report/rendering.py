@@ -1,4 +1,4 @@
-"""One or several tables as text, by the name of the form."""
+"""Tables as text, by the name of the form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ FORMS: dict[str, Callable[[Table], str]] = {"markdown": as_markdown, "latex": as
 
 
 def render(tables: Table | Iterable[Table], form: str = "markdown") -> str:
-    """Tables as Markdown, LaTeX or CSV, an empty line between two."""
+    """Tables as Markdown or LaTeX, one below the other, or one table as CSV."""
     if form not in FORMS:
         raise InputError(f"no form {form!r} of a table{nearest(form, FORMS)}")
-    return "\n".join(FORMS[form](table) for table in ([tables] if isinstance(tables, Table) else tables))
+    asked = [tables] if isinstance(tables, Table) else list(tables)
+    if form == "csv" and len(asked) != 1:
+        raise InputError(f"a CSV holds one table; found {len(asked)}: write a file for each")
+    return "\n".join(FORMS[form](table) for table in asked)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncttt.errors import InputError
+from ncttt.report.columns import column_of, named_columns
 from ncttt.report.order import CLEAN, spelled
 from ncttt.report.pairs import Pair, pairs_of
 from ncttt.report.table import Line, Number, Table, average
@@ -58,18 +59,18 @@ def compare(
     `checkpoint` is needed where a method ran on several, `other_checkpoint` where the second ran on another than the
     first. `where` chooses rows by their columns, such as `severity=5, protocol="online"`; several seeds count together.
     """
-    asked = {first: checkpoint, second: other_checkpoint or checkpoint}
-    pairs = pairs_of(store, asked, where)
+    pairs = pairs_of(store, (first, checkpoint), (second, other_checkpoint or checkpoint), where)
     size, remembers = pairs[0].first["batch_size"], pairs[0].first["protocol"] != "episodic"
     streams: dict[str, Streams] = {}
     for pair in pairs:
         for corruption, *right in _right(store, pair):
             streams.setdefault(corruption, []).append((right[0], right[1]))
     shifts = [corruption for corruption in streams if corruption != CLEAN] or [CLEAN]
+    names = named_columns(column_of(row) for row in pairs[0])
     return Comparison(
-        first,
-        second,
-        _title(pairs[0]),
+        names[column_of(pairs[0].first)],
+        names[column_of(pairs[0].second)],
+        _title(pairs),
         {corruption: _compared(found, size, remembers) for corruption, found in streams.items()},
         _compared([stream for corruption in shifts for stream in streams[corruption]], size, remembers),
     )
@@ -80,7 +81,7 @@ def comparison_table(found: Comparison) -> Table:
     shifts = [corruption for corruption in found.each if corruption != CLEAN]
     return Table(
         found.title,
-        "Accuracy (%)",
+        "Corruption",
         (found.first, found.second, "difference"),
         tuple(Line(spelled(name), _numbers(compared)) for name, compared in found.each.items()),
         Line(f"Mean of {len(shifts)}", _numbers(found.overall)) if len(shifts) > 1 else None,
@@ -92,8 +93,8 @@ def comparison_table(found: Comparison) -> Table:
 
 
 def _numbers(compared: Compared) -> tuple[Number, ...]:
-    mean, low, high = (100 * value for value in compared.difference)
-    star = compared.difference.significant
+    mean, low, high = (float(100 * value) for value in compared.difference)
+    star = bool(compared.difference.significant)
     difference = Number(mean, interval=(low, high), signed=True, star=star)
     return Number(100 * compared.first), Number(100 * compared.second), difference
 
@@ -136,6 +137,11 @@ def _last(store: Store, row: dict[str, Any], read: Any) -> np.ndarray:
     return found[-1]
 
 
-def _title(pair: Pair) -> str:
-    words = [f"{name.replace('_', ' ')} {pair.first[name]}" for name in ("severity", "protocol", "batch_size")]
-    return ", ".join([pair.first["data"], *words, f"{pair.first['method']} against {pair.second['method']}"])
+def _title(pairs: Sequence[Pair]) -> str:
+    first, second = pairs[-1]  # clean images, which have no severity, come first
+    words = [
+        f"{name.replace('_', ' ')} {first[name]}" for name in ("severity", "protocol", "batch_size") if first[name]
+    ]
+    names = [first["checkpoint"], second["checkpoint"]]
+    models = f"both on {names[0]}" if names[0] == names[1] else f"on {names[0]} and {names[1]}"
+    return ", ".join([f"Accuracy (%) on {first['data']}", *words, models])

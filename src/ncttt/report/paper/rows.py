@@ -80,7 +80,7 @@ def paper_accuracy(dataset: str, severity: int | None, corruption: str, method: 
 
 @lru_cache(maxsize=1)
 def _all_rows() -> tuple[PaperRow, ...]:
-    text = files(__package__).joinpath("tables.csv").read_text(encoding="utf-8")
+    text = files("ncttt.report.paper").joinpath("tables.csv").read_text(encoding="utf-8")
     return tuple(_row(line) for line in csv.DictReader(text.splitlines()))
 
 

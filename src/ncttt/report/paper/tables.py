@@ -11,15 +11,14 @@ from ncttt.report.paper.rows import AVERAGE, PaperRow, paper_rows
 from ncttt.report.table import Line, Number, Table, best_in_bold, transposed
 
 TITLES: Final = {
-    "cifar10c_level5": "The paper's Table 1: CIFAR-10-C, severity 5",
-    "cifar100c_level5": "The paper's Table 2: CIFAR-100-C, severity 5",
-    "visdac": "The paper's Table 3: VisDA-C",
-    "cifar10c_level4": "The paper's Table 4: CIFAR-10-C, severity 4",
-    "cifar10c_level3": "The paper's Table 5: CIFAR-10-C, severity 3",
-    "cifar10c_level2": "The paper's Table 6: CIFAR-10-C, severity 2",
-    "cifar10c_level1": "The paper's Table 7: CIFAR-10-C, severity 1",
+    "cifar10c_level5": "Accuracy (%) on CIFAR-10-C, severity 5 (the paper's Table 1)",
+    "cifar100c_level5": "Accuracy (%) on CIFAR-100-C, severity 5 (the paper's Table 2)",
+    "visdac": "Accuracy (%) on VisDA-C (the paper's Table 3)",
+    "cifar10c_level4": "Accuracy (%) on CIFAR-10-C, severity 4 (the paper's Table 4)",
+    "cifar10c_level3": "Accuracy (%) on CIFAR-10-C, severity 3 (the paper's Table 5)",
+    "cifar10c_level2": "Accuracy (%) on CIFAR-10-C, severity 2 (the paper's Table 6)",
+    "cifar10c_level1": "Accuracy (%) on CIFAR-10-C, severity 1 (the paper's Table 7)",
 }
-CORNER = "Accuracy (%)"
 
 
 def paper_table(name: str) -> Table:
@@ -40,7 +39,7 @@ def paper_table(name: str) -> Table:
     total = lines.pop(AVERAGE, None)
     notes = tuple(note for found in groups.values() for note in _bold_notes(found))
     columns = tuple(row.method for row in next(iter(groups.values())))
-    table = Table(TITLES[name], CORNER, columns, tuple(lines.values()), total, tuple(footnotes), notes)
+    table = Table(TITLES[name], "Corruption", columns, tuple(lines.values()), total, tuple(footnotes), notes)
     return table if total else transposed(table, "Method")
 
 
@@ -62,7 +61,7 @@ def paper_number(row: PaperRow, footnotes: Sequence[str]) -> Number:
 
 def _line(corruption: str, rows: Sequence[PaperRow], footnotes: Sequence[str]) -> Line:
     numbers = best_in_bold([paper_number(row, footnotes) for row in rows])
-    return Line(spelled(corruption) or CORNER, numbers)
+    return Line(spelled(corruption) or "Accuracy (%)", numbers)
 
 
 def _bold_notes(rows: Sequence[PaperRow]) -> list[str]:
@@ -72,8 +71,8 @@ def _bold_notes(rows: Sequence[PaperRow]) -> list[str]:
         return []
     best = max(rows, key=lambda row: row.value)
     named = " and ".join(f"{row.method} ({row.value:.2f})" for row in wrong if row.bold)
-    beside = "" if best.bold_error else " besides"
+    too = "" if best.bold_error else ", too"
     return [
-        f"{spelled(rows[0].corruption)}: the paper prints {named} in bold{beside}; the best is "
+        f"{spelled(rows[0].corruption)}: the paper prints {named} in bold{too}; the best is "
         f"{best.method} ({best.value:.2f})."
     ]
