@@ -80,6 +80,18 @@ def test_an_axis_that_varies_makes_a_table_each(axis, values):
         assert f"{axis.replace('_', ' ')} {value}" in table.title
 
 
+def test_a_title_names_no_more_than_it_must():
+    parts = json.dumps({"fog": 0.5, "snow": 0.5})
+    rows = [row("tent", "fog", 0.5), row("tent", "fog", 0.5, images=10)]
+    rows.append(row("tent", "fog+snow", 0.5, images=20, protocol="continual", accuracy_of_parts=parts))
+    start = "Accuracy (%) on cifar10, severity 5, protocol"
+    assert [table.title for table in tables(rows)] == [
+        f"{start} episodic, batch size 100, images 10",
+        f"{start} episodic, batch size 100, images 1000",
+        f"{start} continual, batch size 100",
+    ]
+
+
 def test_a_missing_cell_leaves_a_gap_and_no_mean():
     (table,) = tables([row("tent", "fog", 0.5), row("tent", "snow", 0.5), row("ttt", "fog", 0.6)])
     assert number(table, "Snow", "ttt") is None

@@ -77,11 +77,19 @@ def test_a_stream_that_remembers_is_drawn_in_blocks(filled):
 
 def test_a_continual_stream_is_compared_by_its_parts(tmp_path):
     with Store(tmp_path / "rows.sqlite") as store:
-        put(store, "nc_ttt", "snow+fog", np.repeat([True, False], 500), protocol="continual")
-        put(store, "tent", "snow+fog", np.zeros(1000, bool), protocol="continual")
+        put(store, "nc_ttt", "fog+snow", np.repeat([True, False], 500), protocol="continual")
+        put(store, "tent", "fog+snow", np.zeros(1000, bool), protocol="continual")
         found = compare(store, "nc_ttt", "tent")
-    assert {name: one.difference.mean for name, one in found.each.items()} == {"snow": 1.0, "fog": 0.0}
+    assert [(name, one.difference.mean) for name, one in found.each.items()] == [("snow", 0.0), ("fog", 1.0)]
     assert found.overall.difference.mean == 0.5
+
+
+def test_a_mixed_stream_is_one_line(tmp_path):
+    with Store(tmp_path / "rows.sqlite") as store:
+        put(store, "nc_ttt", "fog+snow", right(0.9, 0), protocol="mixed")
+        put(store, "tent", "fog+snow", right(0.6, 1), protocol="mixed")
+        table = comparison_table(compare(store, "nc_ttt", "tent"))
+    assert [line.name for line in table.all_lines] == ["2 corruptions in one stream"]
 
 
 def test_only_seeds_that_all_corruptions_have_count(filled):

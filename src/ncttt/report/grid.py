@@ -18,7 +18,7 @@ Axes = tuple[Any, ...]
 WAYS = ("split", "protocol", "order", "batch_size", "images", "threads", "device")  # how any row was run
 SHIFT = ("severity", "constants", "sequence")  # what clean images do not have
 AXES = (*SHIFT, *WAYS)
-ALWAYS = ("severity", "protocol", "batch_size")  # named in every title; the others where they differ
+ALWAYS = ("severity", "protocol", "batch_size")  # named in every title; the others where titles would be the same
 WANTED = ("data", "corruption", "method", "accuracy")
 
 
@@ -67,22 +67,28 @@ def tables(rows: Iterable[Row]) -> list[Table]:
 
 def measurements(rows: Iterable[Row]) -> list[Measurements]:
     """The rows of one data set, those of each table together."""
-    found = [part for row in rows for part in _parts(row)]
-    data = _only_data(found)
+    parts = [part for row in rows for part in _parts(row)]
+    data, groups = _only_data(parts), _groups(parts)
+    found = sorted(groups, key=lambda axes: [(value is not None, str(type(value)), value) for value in axes])
+    named: list[dict[str, Any]] = [dict(zip(AXES, axes, strict=True)) for axes in found]
+    return [
+        _measurements(data, one, _title(data, one, named), groups[axes]) for one, axes in zip(named, found, strict=True)
+    ]
+
+
+def _groups(rows: Sequence[Row]) -> dict[Axes, list[Row]]:
+    """The rows of each table; clean ones go into every table of what was run alike, or make one of their own."""
     groups: dict[Axes, list[Row]] = {}
-    for row in found:
+    for row in rows:
         if row["corruption"] != CLEAN:
             groups.setdefault(tuple(row.get(name) for name in AXES), []).append(row)
-    clean = [row for row in found if row["corruption"] == CLEAN]
-    for row in clean:
-        alike = [axes for axes in groups if axes[len(SHIFT) :] == _ways(row)]
-        for axes in alike or [(row.get("severity"), None, None, *_ways(row))]:
-            groups.setdefault(axes, []).append(row)
-    shown = [name for number, name in enumerate(AXES) if name in ALWAYS or len({axes[number] for axes in groups}) > 1]
-    return [
-        _measurements(data, dict(zip(AXES, axes, strict=True)), shown, groups[axes])
-        for axes in sorted(groups, key=lambda axes: [(value is not None, str(type(value)), value) for value in axes])
-    ]
+    shifted = list(groups)
+    for row in rows:
+        if row["corruption"] == CLEAN:
+            alike = [axes for axes in shifted if axes[len(SHIFT) :] == _ways(row)]
+            for axes in alike or [(row.get("severity"), None, None, *_ways(row))]:
+                groups.setdefault(axes, []).append(row)
+    return groups
 
 
 def corruptions_only(names: Iterable[str]) -> list[str]:
@@ -134,7 +140,7 @@ def _ways(row: Row) -> Axes:
     return tuple(row.get(name) for name in WAYS)
 
 
-def _measurements(data: str, axes: dict[str, Any], shown: Sequence[str], rows: Sequence[Row]) -> Measurements:
+def _measurements(data: str, axes: dict[str, Any], title: str, rows: Sequence[Row]) -> Measurements:
     accuracy: dict[Column, dict[str, dict[Any, float]]] = {}
     for row in rows:
         seeds = accuracy.setdefault(column_of(row), {}).setdefault(row["corruption"], {})
@@ -144,9 +150,12 @@ def _measurements(data: str, axes: dict[str, Any], shown: Sequence[str], rows: S
                 f"{row['corruption']} and differ in nothing that a table shows; give it those of one grid"
             )
         seeds[row.get("seed")] = 100 * row["accuracy"]
-    return Measurements(data, axes, _title(data, axes, shown), accuracy)
+    return Measurements(data, axes, title, accuracy)
 
 
-def _title(data: str, axes: dict[str, Any], shown: Sequence[str]) -> str:
+def _title(data: str, axes: dict[str, Any], tables: Sequence[dict[str, Any]]) -> str:
+    """What every title names, and what else tells this table from those that would be called the same."""
+    alike = [other for other in tables if all(other[name] == axes[name] for name in ALWAYS)]
+    shown = [name for name in AXES if name in ALWAYS or len({other[name] for other in alike}) > 1]
     words = [f"{name.replace('_', ' ')} {axes[name]}" for name in shown if axes[name] not in (None, 0)]
     return ", ".join([f"Accuracy (%) on {data}", *words])

@@ -42,8 +42,10 @@ def method_order(name: str) -> int:
 def spelled(corruption: str) -> str:
     """A corruption as a table shows it.
 
-    >>> spelled("jpeg_compression"), spelled("shot_noise")
-    ('JPEG compression', 'Shot noise')
+    >>> spelled("jpeg_compression"), spelled("shot_noise"), spelled("fog+snow")
+    ('JPEG compression', 'Shot noise', '2 corruptions in one stream')
     """
+    if "+" in corruption:
+        return f"{corruption.count('+') + 1} corruptions in one stream"
     words = corruption.replace("_", " ")
     return "JPEG" + words[4:] if words.startswith("jpeg") else words[:1].upper() + words[1:]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncttt.errors import InputError
 from ncttt.report.columns import column_of, named_columns
-from ncttt.report.order import CLEAN, spelled
+from ncttt.report.order import CLEAN, corruption_order, spelled
 from ncttt.report.pairs import Pair, pairs_of
 from ncttt.report.table import Line, Number, Table, average
 
@@ -65,13 +65,14 @@ def compare(
     for pair in pairs:
         for corruption, *right in _right(store, pair):
             streams.setdefault(corruption, []).append((right[0], right[1]))
+    sorted_streams = sorted(streams.items(), key=lambda item: corruption_order(item[0]))
     shifts = [corruption for corruption in streams if corruption != CLEAN] or [CLEAN]
     names = named_columns(column_of(row) for row in pairs[0])
     return Comparison(
         names[column_of(pairs[0].first)],
         names[column_of(pairs[0].second)],
         _title(pairs),
-        {corruption: _compared(found, size, remembers) for corruption, found in streams.items()},
+        {corruption: _compared(found, size, remembers) for corruption, found in sorted_streams},
         _compared([stream for corruption in shifts for stream in streams[corruption]], size, remembers),
     )
 
