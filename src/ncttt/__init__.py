@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncttt import benchmark, data, methods, models, noise, norm, training, zoo
+    from ncttt import benchmark, data, methods, models, noise, norm, report, training, zoo
     from ncttt.adaptation import Trace
     from ncttt.adapter import Adapter
     from ncttt.branched import Branched, attach
@@ -45,6 +45,7 @@ __all__ = [
     "models",
     "noise",
     "norm",
+    "report",
     "save",
     "train",
     "training",

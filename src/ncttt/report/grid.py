@@ -1,0 +1,161 @@
+"""Rows of a benchmark as tables: corruptions down, methods across, one table for each way in which they were run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncttt.errors import InputError
+from ncttt.report.columns import Column, column_of, named_columns
+from ncttt.report.order import CLEAN, corruption_order, spelled
+from ncttt.report.table import Line, Number, Table, average, best_in_bold, deviation
+
+Row = Mapping[str, Any]
+Axes = tuple[Any, ...]
+
+WAYS = ("split", "protocol", "order", "batch_size", "images", "threads", "device")  # how any row was run
+SHIFT = ("severity", "constants", "sequence")  # what clean images do not have
+AXES = (*SHIFT, *WAYS)
+ALWAYS = ("severity", "protocol", "batch_size")  # named in every title; the others where titles would be the same
+WANTED = ("data", "corruption", "method", "accuracy")
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The rows of one table: accuracy in percent of each column, on each corruption, with each seed."""
+
+    data: str
+    axes: dict[str, Any]
+    title: str
+    accuracy: dict[Column, dict[str, dict[Any, float]]]
+
+    @property
+    def names(self) -> dict[Column, str]:
+        """The columns and what they are called."""
+        return named_columns(self.accuracy)
+
+    @property
+    def corruptions(self) -> list[str]:
+        """What any column was measured on, in the benchmark's order."""
+        return sorted({name for found in self.accuracy.values() for name in found}, key=corruption_order)
+
+    def number(self, column: Column, corruption: str) -> Number | None:
+        """Mean and deviation over seeds."""
+        found = self.accuracy[column].get(corruption)
+        return _over_seeds(list(found.values())) if found else None
+
+    def mean(self, column: Column, corruptions: Sequence[str]) -> Number | None:
+        """Mean over these corruptions, None if one was not measured, and its deviation over seeds."""
+        found = [self.accuracy[column].get(name) for name in corruptions]
+        if not all(found):
+            return None
+        each = [seeds for seeds in found if seeds]
+        if any(set(seeds) != set(each[0]) for seeds in each):  # a deviation would compare unlike means
+            return Number(average(average(seeds.values()) for seeds in each))
+        return _over_seeds([average(seeds[seed] for seeds in each) for seed in each[0]])
+
+
+def tables(rows: Iterable[Row]) -> list[Table]:
+    """Rows of one data set as tables, the best of each line in bold; severity, protocol and the like make one each.
+
+    Clean images, if there are any, come first in each table and do not count in the mean.
+    """
+    return [_table(found) for found in measurements(rows)]
+
+
+def measurements(rows: Iterable[Row]) -> list[Measurements]:
+    """The rows of one data set, those of each table together."""
+    parts = [part for row in rows for part in _parts(row)]
+    data, groups = _only_data(parts), _groups(parts)
+    found = sorted(groups, key=lambda axes: [(value is not None, str(type(value)), value) for value in axes])
+    named: list[dict[str, Any]] = [dict(zip(AXES, axes, strict=True)) for axes in found]
+    return [
+        _measurements(data, one, _title(data, one, named), groups[axes]) for one, axes in zip(named, found, strict=True)
+    ]
+
+
+def _groups(rows: Sequence[Row]) -> dict[Axes, list[Row]]:
+    """The rows of each table; clean ones go into every table of what was run alike, or make one of their own."""
+    groups: dict[Axes, list[Row]] = {}
+    for row in rows:
+        if row["corruption"] != CLEAN:
+            groups.setdefault(tuple(row.get(name) for name in AXES), []).append(row)
+    shifted = list(groups)
+    for row in rows:
+        if row["corruption"] == CLEAN:
+            alike = [axes for axes in shifted if axes[len(SHIFT) :] == _ways(row)]
+            for axes in alike or [(row.get("severity"), None, None, *_ways(row))]:
+                groups.setdefault(axes, []).append(row)
+    return groups
+
+
+def corruptions_only(names: Iterable[str]) -> list[str]:
+    """Without the clean images."""
+    return [name for name in names if name != CLEAN]
+
+
+def _table(found: Measurements) -> Table:
+    columns, names = found.names, found.corruptions
+    lines = [Line(spelled(name), best_in_bold([found.number(column, name) for column in columns])) for name in names]
+    shifts = corruptions_only(names)
+    total = None
+    notes: tuple[str, ...] = ()
+    if len(shifts) > 1:
+        means = best_in_bold([found.mean(column, shifts) for column in columns])
+        total = Line(f"Mean of {len(shifts)}", means)
+        if None in means:
+            notes = ("No mean is given where a corruption is missing.",)
+    return Table(found.title, "Corruption", tuple(columns.values()), tuple(lines), total, notes=notes)
+
+
+def _over_seeds(values: Sequence[float]) -> Number:
+    return Number(average(values), deviation(values))
+
+
+def _parts(row: Row) -> list[Row]:
+    """A row for each corruption of a stream that had several."""
+    missing = [name for name in WANTED if row.get(name) is None]
+    if missing:
+        raise InputError(f"a row of a table needs {', '.join(WANTED)}; found one without {', '.join(missing)}")
+    if "+" not in row["corruption"] or not row.get("accuracy_of_parts"):
+        return [row]
+    parts = json.loads(row["accuracy_of_parts"])
+    return [
+        {**row, "corruption": name, "accuracy": value, "sequence": row["corruption"]} for name, value in parts.items()
+    ]
+
+
+def _only_data(rows: Sequence[Row]) -> str:
+    names = sorted({row["data"] for row in rows})
+    if not names:
+        raise InputError("a table was asked for and no rows were given; is the store empty, or the filter too narrow?")
+    if len(names) > 1:
+        raise InputError(f"a table shows one data set; these rows are of {', '.join(names)}: choose one")
+    return names[0]
+
+
+def _ways(row: Row) -> Axes:
+    return tuple(row.get(name) for name in WAYS)
+
+
+def _measurements(data: str, axes: dict[str, Any], title: str, rows: Sequence[Row]) -> Measurements:
+    accuracy: dict[Column, dict[str, dict[Any, float]]] = {}
+    for row in rows:
+        seeds = accuracy.setdefault(column_of(row), {}).setdefault(row["corruption"], {})
+        if row.get("seed") in seeds:
+            raise InputError(
+                f"two rows of {row['method']} on {row.get('checkpoint')} with seed {row.get('seed')} are of "
+                f"{row['corruption']} and differ in nothing that a table shows; give it those of one grid"
+            )
+        seeds[row.get("seed")] = 100 * row["accuracy"]
+    return Measurements(data, axes, title, accuracy)
+
+
+def _title(data: str, axes: dict[str, Any], tables: Sequence[dict[str, Any]]) -> str:
+    """What every title names, and what else tells this table from those that would be called the same."""
+    alike = [other for other in tables if all(other[name] == axes[name] for name in ALWAYS)]
+    shown = [name for name in AXES if name in ALWAYS or len({other[name] for other in alike}) > 1]
+    words = [f"{name.replace('_', ' ')} {axes[name]}" for name in shown if axes[name] not in (None, 0)]
+    return ", ".join([f"Accuracy (%) on {data}", *words])

@@ -1,0 +1,148 @@
+"""Two methods on the same images: how far apart they are, corruption by corruption, and whether that is more than luck.
+
+Intervals are those of `ncttt.benchmark.paired_difference`: a bootstrap over batches, or over blocks of a stream that
+remembers. The marks of single corruptions are not corrected for how many there are; the overall one is a single test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ncttt.errors import InputError
+from ncttt.report.columns import column_of, named_columns
+from ncttt.report.order import CLEAN, corruption_order, spelled
+from ncttt.report.pairs import Pair, pairs_of
+from ncttt.report.table import Line, Number, Table, average
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ncttt.benchmark.statistics import Difference
+    from ncttt.benchmark.store import Store
+
+Streams = list[tuple["np.ndarray", "np.ndarray"]]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Accuracies of two methods from 0 to 1 and their paired difference."""
+
+    first: float
+    second: float
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods, compared on each corruption and over all; clean images count in `overall` only if they are alone."""
+
+    first: str
+    second: str
+    title: str
+    each: dict[str, Compared]
+    overall: Compared
+
+
+def compare(
+    store: Store,
+    first: str,
+    second: str,
+    *,
+    checkpoint: str | None = None,
+    other_checkpoint: str | None = None,
+    **where: Any,
+) -> Comparison:
+    """Compare two methods by their labels, on the same images in the same order.
+
+    `checkpoint` is needed where a method ran on several, `other_checkpoint` where the second ran on another than the
+    first. `where` chooses rows by their columns, such as `severity=5, protocol="online"`; several seeds count together.
+    """
+    pairs = pairs_of(store, (first, checkpoint), (second, other_checkpoint or checkpoint), where)
+    size, remembers = pairs[0].first["batch_size"], pairs[0].first["protocol"] != "episodic"
+    streams: dict[str, Streams] = {}
+    for pair in pairs:
+        for corruption, *right in _right(store, pair):
+            streams.setdefault(corruption, []).append((right[0], right[1]))
+    sorted_streams = sorted(streams.items(), key=lambda item: corruption_order(item[0]))
+    shifts = [corruption for corruption in streams if corruption != CLEAN] or [CLEAN]
+    names = named_columns(column_of(row) for row in pairs[0])
+    return Comparison(
+        names[column_of(pairs[0].first)],
+        names[column_of(pairs[0].second)],
+        _title(pairs),
+        {corruption: _compared(found, size, remembers) for corruption, found in sorted_streams},
+        _compared([stream for corruption in shifts for stream in streams[corruption]], size, remembers),
+    )
+
+
+def comparison_table(found: Comparison) -> Table:
+    """A comparison as a table: both accuracies, the difference with its interval, a star where that leaves out zero."""
+    shifts = [corruption for corruption in found.each if corruption != CLEAN]
+    return Table(
+        found.title,
+        "Corruption",
+        (found.first, found.second, "difference"),
+        tuple(Line(spelled(name), _numbers(compared)) for name, compared in found.each.items()),
+        Line(f"Mean of {len(shifts)}", _numbers(found.overall)) if len(shifts) > 1 else None,
+        notes=(
+            "In brackets 95 % intervals of the paired difference; * marks those that leave out zero. "
+            "Marks of single corruptions are not corrected for how many there are.",
+        ),
+    )
+
+
+def _numbers(compared: Compared) -> tuple[Number, ...]:
+    mean, low, high = (float(100 * value) for value in compared.difference)
+    star = bool(compared.difference.significant)
+    difference = Number(mean, interval=(low, high), signed=True, star=star)
+    return Number(100 * compared.first), Number(100 * compared.second), difference
+
+
+def _compared(streams: Streams, batch_size: int, remembers: bool) -> Compared:
+    from ncttt.benchmark.statistics import paired_difference  # a caller with a store has imported torch already
+
+    first, second = ([pair[side] for pair in streams] for side in (0, 1))
+    difference = paired_difference(first, second, batch_size, remembers=remembers)
+    return Compared(_accuracy(first), _accuracy(second), difference)
+
+
+def _accuracy(streams: Sequence[np.ndarray]) -> float:
+    return average(float(right.mean()) for right in streams)
+
+
+def _right(store: Store, pair: Pair) -> Iterable[tuple[str, np.ndarray, np.ndarray]]:
+    """What was right of each corruption; a mixed stream is one: the store does not know whose image is whose."""
+    import numpy as np
+
+    first, second = (_last(store, row, store.right) for row in (pair.first, pair.second))
+    predicted, other = (_last(store, row, store.predicted) for row in (pair.first, pair.second))
+    if len(first) != len(second) or (predicted != other)[first & second].any():
+        raise InputError(
+            f"{pair.first['method']} and {pair.second['method']} did not see the same images of "
+            f"{pair.first['corruption']}: where both are right, their classes differ"
+        )
+    names = pair.first["corruption"].split("+") if pair.first["protocol"] == "continual" else [pair.first["corruption"]]
+    parts = (np.split(right, len(names)) for right in (first, second))
+    yield from zip(names, *parts, strict=True)
+
+
+def _last(store: Store, row: dict[str, Any], read: Any) -> np.ndarray:
+    found = read(row["key"])
+    if found is None:
+        raise InputError(
+            f"{store.path} has no predictions of {row['method']} on {row['corruption']}, as rows from a CSV have none; "
+            "measure it with --force"
+        )
+    return found[-1]
+
+
+def _title(pairs: Sequence[Pair]) -> str:
+    first, second = pairs[-1]  # clean images, which have no severity, come first
+    words = [
+        f"{name.replace('_', ' ')} {first[name]}" for name in ("severity", "protocol", "batch_size") if first[name]
+    ]
+    names = [first["checkpoint"], second["checkpoint"]]
+    models = f"both on {names[0]}" if names[0] == names[1] else f"on {names[0]} and {names[1]}"
+    return ", ".join([f"Accuracy (%) on {first['data']}", *words, models])
