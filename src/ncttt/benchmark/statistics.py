@@ -81,7 +81,8 @@ def paired_difference(
     # Few units vary less than they should when drawn from themselves: Student's quantile instead of the normal one.
     normal, student = norm.ppf((1 + confidence) / 2), t.ppf((1 + confidence) / 2, fewest - 1)
     wider = student / normal * (fewest / (fewest - 1)) ** 0.5
-    return Difference(mean, max(-1.0, mean + wider * (low - mean)), min(1.0, mean + wider * (high - mean)))
+    low, high = (float(mean + wider * (bound - mean)) for bound in (low, high))
+    return Difference(mean, max(-1.0, low), min(1.0, high))
 
 
 def _draws(units: Sequence[tuple[np.ndarray, np.ndarray]], resamples: int, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from ncttt.benchmark.statistics import Difference, mean_and_deviation
 from ncttt.benchmark.table import Row
 from ncttt.benchmark.tuning import Found
 
-NAMED = ("data", "split", "severity", "constants", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
+NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
 GROUP = (
     *NAMED,
     "settings",
