@@ -11,14 +11,8 @@ from ncttt.benchmark.table import Row
 from ncttt.benchmark.tuning import Found
 
 NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
-GROUP = (
-    *NAMED,
-    "settings",
-    "weights",
-    "pictures",
-    "threads",
-    "device",
-)  # rows of one line differ in corruption and seed alone
+# Rows of one line differ in corruption and seed alone.
+GROUP = (*NAMED, "constants", "settings", "weights", "pictures", "threads", "device")
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ def summary_table(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
     headers = [*(key.replace("_", " ") for key in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
     body = [
         [
-            *(str(line.name[key]) for key in shown),
+            *("" if line.name[key] is None else str(line.name[key]) for key in shown),
             f"{line.accuracy:.2f}" + ("" if line.deviation is None else f" ± {line.deviation:.2f}"),
             f"{line.ece:.3f}",
             f"{line.images_per_second:.0f}",
