@@ -98,6 +98,19 @@ def test_only_seeds_that_all_corruptions_have_count(filled):
     assert compare(filled, "nc_ttt", "tent").each["snow"].first == right(0.9, 1).mean()
 
 
+def test_a_second_seed_of_the_same_images_makes_nothing_surer(tmp_path):
+    order = np.random.default_rng(3).permutation(1000)
+    with Store(tmp_path / "rows.sqlite") as store:
+        for method, share in (("nc_ttt", 0.8), ("tent", 0.6)):
+            put(store, method, "snow", right(share, 1))
+        one = compare(store, "nc_ttt", "tent").each["snow"].difference
+        for method, share in (("nc_ttt", 0.8), ("tent", 0.6)):
+            put(store, method, "snow", right(share, 1)[order], LABELS[order], seed=1)
+        two = compare(store, "nc_ttt", "tent").each["snow"].difference
+    assert two.mean == pytest.approx(one.mean)
+    assert two.high - two.low > 0.85 * (one.high - one.low)  # if both counted as samples, it would be 0.7
+
+
 def test_checkpoints_must_be_chosen_where_there_are_several(filled):
     put(filled, "tent", "snow", right(0.5, 5), checkpoint="other")
     with pytest.raises(InputError, match="one tent is compared at a time; there are: tent, small; tent, other"):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ncttt.benchmark.statistics import Difference
     from ncttt.benchmark.store import Store
 
-Streams = list[tuple["np.ndarray", "np.ndarray"]]
+Streams = list[tuple[Any, "np.ndarray", "np.ndarray"]]  # seed, and what was right with each method
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def compare(
     streams: dict[str, Streams] = {}
     for pair in pairs:
         for corruption, *right in _right(store, pair):
-            streams.setdefault(corruption, []).append((right[0], right[1]))
+            streams.setdefault(corruption, []).append((pair.first["seed"], right[0], right[1]))
     sorted_streams = sorted(streams.items(), key=lambda item: corruption_order(item[0]))
     shifts = [corruption for corruption in streams if corruption != CLEAN] or [CLEAN]
     names = named_columns(column_of(row) for row in pairs[0])
@@ -101,11 +101,14 @@ def _numbers(compared: Compared) -> tuple[Number, ...]:
 
 
 def _compared(streams: Streams, batch_size: int, remembers: bool) -> Compared:
-    from ncttt.benchmark.statistics import paired_difference  # a caller with a store has imported torch already
+    # A caller with a store has imported torch already.
+    from ncttt.benchmark.statistics import mean_difference, paired_difference
 
-    first, second = ([pair[side] for pair in streams] for side in (0, 1))
-    difference = paired_difference(first, second, batch_size, remembers=remembers)
-    return Compared(_accuracy(first), _accuracy(second), difference)
+    first, second = ([stream[side] for stream in streams] for side in (1, 2))
+    seeds = dict.fromkeys(seed for seed, *_ in streams)  # which show the same images: each is compared by itself
+    each = [[(one, two) for seed, one, two in streams if seed == wanted] for wanted in seeds]
+    found = [paired_difference(*zip(*pairs, strict=True), batch_size, remembers=remembers) for pairs in each]
+    return Compared(_accuracy(first), _accuracy(second), mean_difference(found))
 
 
 def _accuracy(streams: Sequence[np.ndarray]) -> float:
