@@ -104,11 +104,12 @@ def _compared(streams: Streams, batch_size: int, remembers: bool) -> Compared:
     # A caller with a store has imported torch already.
     from ncttt.benchmark.statistics import mean_difference, paired_difference
 
-    first, second = ([stream[side] for stream in streams] for side in (1, 2))
-    seeds = dict.fromkeys(seed for seed, *_ in streams)  # which show the same images: each is compared by itself
-    each = [[(one, two) for seed, one, two in streams if seed == wanted] for wanted in seeds]
-    found = [paired_difference(*zip(*pairs, strict=True), batch_size, remembers=remembers) for pairs in each]
-    return Compared(_accuracy(first), _accuracy(second), mean_difference(found))
+    found = []
+    for wanted in dict.fromkeys(seed for seed, *_ in streams):  # seeds show the same images: each counts by itself
+        one, two = ([stream[side] for stream in streams if stream[0] == wanted] for side in (1, 2))
+        found.append(paired_difference(one, two, batch_size, remembers=remembers))
+    first, second = (_accuracy([stream[side] for stream in streams]) for side in (1, 2))
+    return Compared(first, second, mean_difference(found))
 
 
 def _accuracy(streams: Sequence[np.ndarray]) -> float:
