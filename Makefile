@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/ncttt demo
 
 test: $(READY)
-	$(BIN)/pytest -m "not network"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network"
 
 test-network: $(READY)
 	$(BIN)/pytest -m network

@@ -65,28 +65,28 @@ def hook_left_behind(monkeypatch):
 
 def users_statistics_moved(monkeypatch):
     """The user's model sees a batch in training mode."""
-    own_copy = ncttt.adapter._own_copy
+    made_own = ncttt.adapter._own
 
-    def faulty(model, method):
-        own = own_copy(model, method)
+    def faulty(model, method, copied):
+        own = made_own(model, method, copied)
         modes = [module.training for module in model.modules()]
         model.train()(images(4))
         for module, mode in zip(model.modules(), modes, strict=True):
             module.training = mode
         return own
 
-    monkeypatch.setattr(ncttt.adapter, "_own_copy", faulty)
+    monkeypatch.setattr(ncttt.adapter, "_own", faulty)
 
 
 def head_statistics_of_the_test_batch(monkeypatch):
-    own_copy = ncttt.adapter._own_copy
+    made_own = ncttt.adapter._own
 
-    def faulty(model, method):
-        own = own_copy(model, method)
+    def faulty(model, method, copied):
+        own = made_own(model, method, copied)
         own.branch.train()
         return own
 
-    monkeypatch.setattr(ncttt.adapter, "_own_copy", faulty)
+    monkeypatch.setattr(ncttt.adapter, "_own", faulty)
 
 
 def softmax_over_the_batch(monkeypatch):
