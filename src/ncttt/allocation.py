@@ -9,9 +9,9 @@ _LARGEST = 32 * 2**20  # the highest threshold that glibc takes
 def keep_memory() -> bool:
     """Let this process keep freed blocks of up to 32 MiB instead of giving them back to the system; says if it could.
 
-    Without it, glibc maps such blocks anew each time, and the system clears them page by page, which costs a small
-    network a tenth of its speed. The memory stays with the process until it ends, so this is for commands, not for
-    libraries. Elsewhere than on glibc it does nothing.
+    Without it, glibc maps such blocks anew each time, and the system clears them page by page, which a small network
+    feels. The memory stays with the process until it ends, so this is for commands, not for libraries. Elsewhere than
+    on glibc it does nothing.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
