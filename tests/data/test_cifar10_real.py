@@ -55,7 +55,7 @@ def test_a_network_trained_elsewhere_scores_what_it_should(shared, cifar10_root)
     assert right / 10_000 == pytest.approx(0.917, abs=0.001)
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", [name for name in zoo.names() if name.startswith("cifar10-")])
 @torch.inference_mode()
 def test_a_model_of_the_zoo_scores_what_it_says(name, cifar10_root):
     said = json.loads((zoo.HOME / name / "results.json").read_text())["test_accuracy"]
