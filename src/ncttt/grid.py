@@ -36,7 +36,7 @@ class Grid:
     """Data x corruption x severity x method x checkpoint x protocol x order x batch size x seed.
 
     Attributes:
-        data: Data set by name, or a folder of images.
+        data: Data set by name, or a folder of images; several make a grid on each.
         methods: What is compared, on which checkpoints.
         split: Part of the data.
         images: How many of it, drawn once; all by default.
@@ -54,7 +54,7 @@ class Grid:
         device: cpu, cuda or cuda:N.
     """
 
-    data: str
+    data: str | list[str]
     methods: list[Entry]
     split: str = "test"
     images: int | None = None

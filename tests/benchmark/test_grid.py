@@ -24,6 +24,23 @@ def test_the_product_of_all_lists_scene_by_scene(checkpoint):
     assert {cell.scenes[0].severity for cell in cells} == {1, 5}
 
 
+def test_several_data_sets_make_a_grid_on_each(checkpoint, monkeypatch):
+    from ncttt.data import SOURCES, loading
+
+    one = cells_of(small_grid.grid(checkpoint))
+    assert [cell.key for cell in cells_of(small_grid.grid(checkpoint, data=["digits"]))] == [cell.key for cell in one]
+    # A second set under another name: the training part of the same digits.
+    monkeypatch.setitem(SOURCES, "other", SOURCES["digits"])
+    monkeypatch.setattr(loading, "_load_official", lambda *given: loading.digits("train"))
+    both = cells_of(small_grid.grid(checkpoint, data=["digits", "other"]))
+    assert [cell.columns()["data"] for cell in both] == ["digits"] * 6 + ["other"] * 6
+    assert len({cell.key for cell in both}) == 12
+    with pytest.raises(InputError, match="data 'digits' is named twice"):
+        cells_of(small_grid.grid(checkpoint, data=["digits", "digits"]))
+    with pytest.raises(InputError, match="at least one of its data"):
+        cells_of(small_grid.grid(checkpoint, data=[]))
+
+
 def test_names_of_corruptions_and_clean_images(checkpoint):
     def names(*given: str) -> list[str]:
         cells = cells_of(

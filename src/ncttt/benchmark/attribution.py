@@ -27,6 +27,7 @@ class Subject:
 
     method: str
     checkpoint: str
+    data: str
     protocol: str
     severity: int
     order: str
@@ -100,7 +101,10 @@ def attribute(plan: Plan, store: Store) -> Attribution:
 
 
 def _subject(name: str, cell: Cell) -> Subject:
-    return Subject(name, cell.checkpoint, cell.protocol, cell.scenes[0].severity, cell.order, cell.batch_size)
+    first = cell.scenes[0]
+    return Subject(
+        name, cell.checkpoint, first.pictures.data, cell.protocol, first.severity, cell.order, cell.batch_size
+    )
 
 
 def _ways(entry: Entry, blend: str) -> dict[str, Entry]:

@@ -37,25 +37,30 @@ class Model(NamedTuple):
 def cells_of(grid: Grid) -> list[Cell]:
     """The cells of a grid, scene by scene, so that what shares images is measured together."""
     check_grid(grid)
-    pictures = pictures_of(grid)
-    models = [model for entry in grid.methods for model in _models(grid, entry, pictures.draw())]
-    cells = [
-        _cell(grid, model, scenes, protocol=protocol, order=order, batch_size=batch, seed=seed)
-        for scenes, protocols in _groups(_scenes(grid, pictures), models)
-        for protocol, order, batch, seed in product(protocols, grid.orders, grid.batch_sizes, grid.seeds)
-        for model in models
-        if protocol in model.protocols
-    ]
+    cells = [cell for pictures in pictures_of(grid) for cell in _cells_on(grid, pictures)]
     _check_conflicts(cells)
     if not cells:
         raise InputError("this grid has no cells: clean images alone make no sequence of corruptions")
     return cells
 
 
-def pictures_of(grid: Grid) -> Pictures:
-    """The images of a grid, in places that do not depend on the folder a process runs in."""
-    folder = str(Path(grid.data).absolute()) if grid.data not in SOURCES and Path(grid.data).is_dir() else None
-    return Pictures(grid.data, grid.split, grid.images, grid.skip, str(data_root(grid.root).absolute()), folder)
+def pictures_of(grid: Grid) -> list[Pictures]:
+    """The images of a grid, set by set, in places that do not depend on the folder a process runs in."""
+    names = [grid.data] if isinstance(grid.data, str) else grid.data
+    check_once(names, "data")
+    folders = [str(Path(name).absolute()) if name not in SOURCES and Path(name).is_dir() else None for name in names]
+    root = str(data_root(grid.root).absolute())
+    chosen = zip(names, folders, strict=True)
+    return [Pictures(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
+
+
+def _cells_on(grid: Grid, pictures: Pictures) -> Iterator[Cell]:
+    models = [model for entry in grid.methods for model in _models(grid, entry, pictures)]
+    for scenes, protocols in _groups(_scenes(grid, pictures), models):
+        for protocol, order, batch, seed in product(protocols, grid.orders, grid.batch_sizes, grid.seeds):
+            for model in models:
+                if protocol in model.protocols:
+                    yield _cell(grid, model, scenes, protocol=protocol, order=order, batch_size=batch, seed=seed)
 
 
 def checkpoints_of(entry: Entry) -> list[str]:
@@ -81,10 +86,10 @@ def _cell(grid: Grid, model: Model, scenes: tuple[Scene, ...], **rest: Any) -> C
     return Cell(scenes=scenes, threads=grid.threads, device=grid.device, **named, **rest)
 
 
-def _models(grid: Grid, entry: Entry, drawn: Drawn) -> Iterator[Model]:
+def _models(grid: Grid, entry: Entry, pictures: Pictures) -> Iterator[Model]:
     for checkpoint in checkpoints_of(entry):
         described = description(checkpoint)
-        _check_fit(described, checkpoint, drawn, grid.data)
+        _check_fit(described, checkpoint, pictures.draw(), pictures.data)
         method = _method(entry, described, checkpoint)
         counts = _counts(grid, entry, method)
         yield Model(

@@ -11,7 +11,7 @@ from ncttt.data.corruptions.apply import SEVERITIES
 from ncttt.errors import InputError, nearest
 from ncttt.grid import Grid
 
-LISTS = ("methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
+LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
 
 
 def check_grid(grid: Grid) -> None:
@@ -20,7 +20,7 @@ def check_grid(grid: Grid) -> None:
         values = getattr(grid, name)
         if not values:
             raise InputError(f"a grid needs at least one of its {name}; found none")
-        if name != "methods":
+        if name not in ("data", "methods"):
             check_once(values, name)
     for size in grid.batch_sizes:
         check_least("batch_sizes", size, 1)

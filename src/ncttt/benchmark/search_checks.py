@@ -99,5 +99,5 @@ def _check_images(search: Search) -> None:
     still = Entry(method="ptbn", checkpoint="", steps=None if steps is None else sorted(steps))
     check_grid(grid_of(search, still, fresh=False))
     for fresh in (False, True) if search.confirm else (False,):
-        drawn = pictures_of(grid_of(search, still, fresh)).draw()
+        drawn = pictures_of(grid_of(search, still, fresh))[0].draw()
         table_for(drawn.images.shape[1], drawn.images.shape[2], search.constants)
