@@ -15,6 +15,7 @@ from scipy.stats import norm, t
 from ncttt.errors import InputError
 
 BLOCKS = 10  # that a stream which remembers is cut into, if it has as many batches
+FEWEST = 4  # units that an interval needs
 RESAMPLES = 10_000
 CHUNK = 500  # resamples at a time, so that streams of single images fit the memory
 
@@ -75,8 +76,8 @@ def paired_difference(
     units = [_units(one.astype(float) - other, batch_size, remembers) for one, other in zip(first, second, strict=True)]
     mean = float(np.mean([sums.sum() / counts.sum() for sums, counts in units]))
     fewest = min(len(sums) for sums, _ in units)
-    if fewest < 2:
-        return Difference(mean, -1.0, 1.0)  # one unit says nothing about another
+    if fewest < FEWEST:
+        return Difference(mean, -1.0, 1.0)  # so few may agree by chance, and would seem certain
     low, high = np.quantile(_draws(units, resamples, seed), [(1 - confidence) / 2, (1 + confidence) / 2])
     # Few units vary less than they should when drawn from themselves: Student's quantile instead of the normal one.
     normal, student = norm.ppf((1 + confidence) / 2), t.ppf((1 + confidence) / 2, fewest - 1)

@@ -80,21 +80,18 @@ def trials(search: Search, checkpoint_of: Callable[[Settings], str], fresh: bool
 
 
 def cells_of_trials(chosen: Sequence[Trial]) -> list[Cell]:
-    """All cells, each once, scene by scene."""
-    cells = {cell.key: cell for trial in chosen for cell in (*trial.baseline, *trial.cells)}
-    return sorted(cells.values(), key=lambda cell: str(cell.scenes))
+    """All cells, each once."""
+    return list({cell.key: cell for trial in chosen for cell in (*trial.baseline, *trial.cells)}.values())
 
 
 def ranked(chosen: Sequence[Trial], store: Store) -> list[Found]:
     """The trials by mean accuracy, the best first; those with a failed cell are left out."""
-    found = [result for trial in chosen if (result := _found(trial, store)) is not None]
-    return sorted(found, key=lambda result: -result.accuracy)
-
-
-def _found(trial: Trial, store: Store) -> Found | None:
     here = store.done(predictions=True)
-    if any(cell.key not in here for cell in (*trial.cells, *trial.baseline)):
-        return None
+    whole = [trial for trial in chosen if all(cell.key in here for cell in (*trial.cells, *trial.baseline))]
+    return sorted((_found(trial, store) for trial in whole), key=lambda result: -result.accuracy)
+
+
+def _found(trial: Trial, store: Store) -> Found:
     right = [part for cell in trial.cells for part in streams_of(cell, store, trial.count)]
     base = [part for cell in trial.baseline for part in streams_of(cell, store)]
     cell = trial.cells[0]
