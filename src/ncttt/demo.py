@@ -36,7 +36,9 @@ def train_demo(epochs: int = 15, seed: int = 0, observers: Sequence[Observer] | 
     fit, held_out = load("digits", "fit"), load("digits", "val")
     with seeded(seed):
         example = next(iter(batches(fit, 2)))[0]
-        model = attach(small(num_classes=10, width=16), layer="layer3", method=NCTTT(moves="layer1"), example=example)
+        model = attach(
+            small(num_classes=10, growth=(1, 2, 4, 8)), layer="layer3", method=NCTTT(moves="layer1"), example=example
+        )
     train(
         model,
         fit,

@@ -40,6 +40,9 @@ class Recipe:
         label_smoothing: Of the cross-entropy.
         clip: Largest norm of the gradient; none by default.
         augment: none, pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip (224 pixels), or a function of a batch.
+        shrink: Size to which images are shrunk in the first part of the training, where smaller ones will do and cost
+            less; none by default.
+        shrink_until: Share of the training in which they are.
         precision: float32, or bfloat16 or float16 for mixed precision on GPUs.
         compile: Run the step through torch.compile.
         synchronise: Pool the moments of BatchNorm and whitening over all processes.
@@ -66,6 +69,8 @@ class Recipe:
     label_smoothing: float = 0.0
     clip: float | None = None
     augment: str | Callable[..., Any] = "none"
+    shrink: int | None = None
+    shrink_until: float = 0.65
     precision: str = "float32"
     compile: bool = False
     synchronise: bool = False
@@ -84,6 +89,8 @@ class Recipe:
         for name in _RATIOS:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} must be finite and not negative; found {getattr(self, name)!r}")
+        if self.shrink is not None and self.shrink < 1:
+            raise InputError(f"shrink must be a size in pixels, or none; found {self.shrink!r}")
         for name, limit in {"label_smoothing": 1, "warmup": 1, "momentum": 1}.items():
             if getattr(self, name) >= limit:
                 raise InputError(f"{name} must be below {limit}; found {getattr(self, name)!r}")
@@ -118,4 +125,13 @@ _CHOICES: dict[str, Any] = {
     "precision": PRECISIONS,
 }
 _POSITIVE = ("epochs", "batch_size", "lr", "branch_lr", "gamma")
-_RATIOS = ("weight_decay", "branch_weight_decay", "momentum", "label_smoothing", "warmup", "workers", "seed")
+_RATIOS = (
+    "weight_decay",
+    "branch_weight_decay",
+    "momentum",
+    "label_smoothing",
+    "warmup",
+    "shrink_until",
+    "workers",
+    "seed",
+)

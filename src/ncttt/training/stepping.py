@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn import functional
 
 from ncttt.branched import Branched
 from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
@@ -62,7 +63,7 @@ class Stepper:
             optimizer.zero_grad(set_to_none=True)
         half = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(self.recipe.precision)
         with sharing(share), torch.autocast(self.device.type, dtype=half, enabled=half is not None):
-            loss, figures = self.loss(self.augment(images), labels)
+            loss, figures = self.loss(self._prepared(number, images), labels)
         self._check_loss(number, loss)
         self.scaler.scale(loss).backward()
         self._clip()
@@ -91,8 +92,20 @@ class Stepper:
         self.common.manual_seed(base % 2**63)
         return Share(self.common, self.place.rank, self.place.world, self.recipe.synchronise)
 
+    def _prepared(self, number: int, images: Tensor) -> Tensor:
+        """Augmented, and shrunk where the recipe begins with smaller images."""
+        images, size = self.augment(images), self.recipe.shrink
+        if size is None or self._done(number) >= self.recipe.shrink_until:
+            return images
+        # `area` takes every pixel into account, so that nothing aliases.
+        return functional.interpolate(images, (size, size), mode="area")
+
+    def _done(self, number: int) -> float:
+        """The share of the training that is over in the middle of that step."""
+        return (number + 0.5) / (self.recipe.epochs * self.steps_per_epoch)
+
     def _factor(self, number: int) -> float:
-        return factor(self.recipe, (number + 0.5) / (self.recipe.epochs * self.steps_per_epoch))
+        return factor(self.recipe, self._done(number))
 
     def _clip(self) -> None:
         if self.recipe.clip is None:
