@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -117,14 +118,17 @@ def test_a_thousand_cells_have_little_overhead(tmp_path, store):
     )
     cells = cells_of(grid)
     run_cells(cells[:1], store)
-    start = time.process_time()
     adapter, images = ncttt.Adapter(model), _example()
-    for _ in range(1000):
-        adapter(images)
-    own = time.process_time() - start
-    start = time.process_time()
-    run_cells(cells, store)
-    overhead = (time.process_time() - start - own) / 1000
+
+    def seconds_a_cell(work: Callable[[], object], cells: int) -> float:
+        start = time.process_time()
+        work()
+        return (time.process_time() - start) / cells
+
+    # A fifth at a time, of which the best counts: what else the machine does costs processor time, too.
+    parts = [cells[start : start + 200] for start in range(1, 1001, 200)]
+    own = min(seconds_a_cell(lambda: [adapter(images) for _ in range(200)], 200) for _ in parts)
+    overhead = min(seconds_a_cell(lambda part=part: run_cells(part, store), 200) for part in parts) - own
     assert overhead < 0.005, f"{1000 * overhead:.1f} ms a cell"
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Sized
 
 import numpy as np
 import pytest
@@ -191,6 +192,16 @@ def test_a_folder_without_write_permission_is_told(tmp_path):
         Store(tmp_path / "rows.sqlite")
 
 
+def fastest(query: Callable[[], Sized], found: int) -> float:
+    """Seconds of the quickest of three tries."""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert len(query()) == found
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
 def test_queries_are_instant_with_100_000_rows(store):
     rows = [
         {"key": f"{n:08d}", "data": "digits", "corruption": f"c{n % 15}", "severity": n % 5, "method": f"m{n % 40}",
@@ -199,19 +210,12 @@ def test_queries_are_instant_with_100_000_rows(store):
     ]  # fmt: skip
     with store._transaction():
         store._insert(rows)
-    start = time.perf_counter()
-    assert len(store.rows(data="digits", corruption="c3", severity=3, method="m3")) == 834
-    by_scene = time.perf_counter() - start
-    start = time.perf_counter()
-    assert len(store.by_key([row["key"] for row in rows[:1000]])) == 1000
-    by_key = time.perf_counter() - start
-    start = time.perf_counter()
-    assert len(store.done()) == 100_000
-    done = time.perf_counter() - start
     store.write(rows[0])
-    start = time.perf_counter()
-    assert len(store.rows()) == 100_000
-    everything = time.perf_counter() - start
+    keys = [row["key"] for row in rows[:1000]]
+    by_scene = fastest(lambda: store.rows(data="digits", corruption="c3", severity=3, method="m3"), 834)
+    by_key = fastest(lambda: store.by_key(keys), 1000)
+    done = fastest(store.done, 100_000)
+    everything = fastest(store.rows, 100_000)
     # Ratios, because the machine may be busy: a query looks at what it asks for, not at all rows.
     assert (by_scene < everything / 10, by_key < everything / 10, done < everything / 4) == (True, True, True)
     assert everything < 30

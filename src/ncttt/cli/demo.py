@@ -1,29 +1,76 @@
-"""`ncttt demo`: the main job in a minute, on embedded data."""
+"""`ncttt demo`: the main job in some minutes, on embedded data, with every method and a page of results."""
 
-import dataclasses
-import json as json_module
+import sys
 import time
+from pathlib import Path
+from typing import Literal
 
 
-def demo(*, epochs: int = 15, seed: int = 0, json: bool = False) -> None:
-    """Train on digits, shift the test images, adapt without labels, and show who gained what.
+def demo(
+    *,
+    data: Literal["digits", "cifar10"] = "digits",
+    pretrained: bool = False,
+    epochs: int = 12,
+    images: int = 500,
+    seed: int = 0,
+    root: str | None = None,
+    out: str = "runs/demo",
+    json: bool = False,
+) -> None:
+    """Train, shift the test images, adapt to them without labels by every method, and show who gained what.
 
     Args:
-        epochs: Passes over the 1,167 training images.
+        data: digits, which come with the package, or cifar10 (first: ncttt data get cifar10) with the shipped models.
+        pretrained: Take the shipped model of digits instead of training; methods with other branches are left out.
+        epochs: Passes over the training digits; the model of each method then takes a quarter as many.
+        images: Test images of each kind.
         seed: Of the weights, the order of images and the noise.
+        root: Where CIFAR-10 lies.
+        out: Folder for models, rows and the page.
         json: Print the rows as JSON, for scripts.
     """
-    from rich.console import Console
+    import json as json_module
 
-    from ncttt.cli.demo_output import show, train_with_progress
-    from ncttt.demo import evaluate_demo
+    from ncttt.benchmark.cells import cells_of
+    from ncttt.benchmark.driver import run_cells
+    from ncttt.benchmark.executors import executor
+    from ncttt.benchmark.store import Store
+    from ncttt.benchmark.watching import watcher
+    from ncttt.cli.bench_output import complain, show
+    from ncttt.demo import cifar10_grid, demo_table, digits_grid, pretrained_grid, trained_models
+    from ncttt.report.page import write_page
 
-    start = time.perf_counter()
-    notes = Console(stderr=True)  # what is not the result, so that the output can be piped
-    rows = evaluate_demo(train_with_progress(epochs, seed, notes))
+    began = time.monotonic()
+    if data == "cifar10":
+        grid = cifar10_grid(images, seed, root)
+    elif pretrained:
+        grid = pretrained_grid(images, seed)
+    else:
+        grid = digits_grid(trained_models(out, epochs, seed, tell=_tell), images, seed)
+    cells = cells_of(grid)
+    with Store(Path(out) / "rows.sqlite") as store:
+        outcome = run_cells(cells, store, executor("processes", grid.threads), watcher=watcher())
+    complain(outcome.failures)
+    page = write_page(outcome.rows, out, title=f"Every method on shifted images: {data}")
     if json:
-        print(json_module.dumps([dataclasses.asdict(row) for row in rows]))
+        print(json_module.dumps(outcome.rows))
         return
-    show(rows, seed)
-    taken = time.perf_counter() - start
-    notes.print(f"[dim]{taken:.0f} s. Next: ncttt demo --seed 1, ncttt data list, ncttt --help[/dim]")
+    show(*demo_table(outcome.rows, outcome.rows[0]["checkpoint"]))
+    print(_EXPLAINED.format(images=images, seed=seed))
+    _tell(f"{time.monotonic() - began:.0f} s. The page: {page}")
+    _tell(_NEXT[data])
+
+
+def _tell(text: str) -> None:
+    """What is not the result goes to standard error, so that the output can be piped."""
+    print(text, file=sys.stderr, flush=True)
+
+
+_EXPLAINED = """\
+Accuracy in percent, {images} images of each kind in batches of 100, each adapted to anew, without labels; seed {seed}.
+"by statistics" is what the batch's own statistics gave over the source's on the method's own model, "by steps" what the
+method's steps gave on top. With so few images, differences of a point or two are chance."""
+_NEXT = {
+    "digits": "Next: ncttt demo --seed 1; ncttt data get cifar10 && ncttt demo --data cifar10; ncttt adapt --help",
+    "cifar10": "Next: ncttt bench --config configs/bench/cifar10c.yaml; ncttt adapt --help",
+}

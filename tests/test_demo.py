@@ -1,0 +1,88 @@
+"""The demonstration: every method has a line, gains are told apart, and a page is written."""
+
+import json
+
+import pytest
+from report.report_rows import row
+
+import ncttt
+from ncttt.cli import main
+from ncttt.demo import cifar10_grid, demo_table, digits_grid
+from ncttt.demo.trainings import METHODS, method_job, start_job
+
+MODELS = {method: f"models/{method}" for method in METHODS}
+BATCH = {"settings": json.dumps({"name": "nc_ttt", "norm": "batch"}), "checkpoint": "own"}
+
+
+def test_every_method_is_shown_and_trained_methods_have_models_of_their_own():
+    entries = digits_grid(MODELS, images=100).methods
+    assert {entry.method for entry in entries} == set(ncttt.METHODS)
+    own = {entry.method: entry.checkpoint for entry in entries if ncttt.METHODS[entry.method].has_branch}
+    assert own == {method: MODELS[method] for method in METHODS if method != "source"}
+
+
+def test_the_demo_on_cifar10_uses_models_that_ship():
+    checkpoints = {c for entry in cifar10_grid(100).methods for c in [*_several(entry.checkpoint)]}
+    assert checkpoints <= set(ncttt.zoo.names())
+    assert {entry.method for entry in cifar10_grid(100).methods} == set(ncttt.METHODS)
+
+
+def _several(checkpoint: str | list[str]) -> list[str]:
+    return [checkpoint] if isinstance(checkpoint, str) else checkpoint
+
+
+def test_all_models_have_the_same_budget(tmp_path):
+    start = start_job(epochs=12, seed=0)
+    recipes = [method_job(method, start, tmp_path).recipe for method in METHODS]
+    assert {(recipe.epochs, recipe.lr, recipe.seed) for recipe in recipes} == {(3, 0.02, 0)}
+
+
+def test_a_gain_is_that_over_the_methods_own_model():
+    rows = [
+        row("source", "clean", 0.99),
+        row("source", "fog", 0.30),
+        row("ptbn", "clean", 0.98),
+        row("ptbn", "fog", 0.60),
+        row("source", "fog", 0.40, checkpoint="own"),
+        row("ptbn", "fog", 0.65, checkpoint="own"),
+        row("nc_ttt", "clean", 0.97, **BATCH),
+        row("nc_ttt", "fog", 0.68, **BATCH),
+    ]
+    headers, body = demo_table(rows, plain="small")
+    lines = {line[0]: dict(zip(headers, line, strict=True)) for line in body}
+    assert list(lines) == ["source", "ptbn", "nc_ttt"]
+    assert lines["source"]["mean of shifts"] == "30.0"
+    assert lines["ptbn"]["by statistics"] == "+30.0"
+    assert (lines["nc_ttt"]["by statistics"], lines["nc_ttt"]["by steps"]) == ("+25.0", "+3.0")
+
+
+def test_the_whole_demonstration(tmp_path, capsys):
+    """One epoch is enough to see that everything is trained, measured, shown and found again."""
+    asked = ["demo", "--epochs", "1", "--images", "40", "--out", str(tmp_path)]
+    assert main([*asked, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["method"] for row in rows} == set(ncttt.METHODS)
+    assert (tmp_path / "index.html").is_file()
+    assert main(asked) == 0  # nothing is trained or measured again
+    shown = capsys.readouterr()
+    assert "0 to measure" in shown.err
+    assert str(tmp_path / "index.html") in shown.err
+    assert "by statistics" in shown.out
+
+
+def test_the_shipped_model_shows_what_batch_statistics_do(tmp_path, capsys):
+    assert main(["demo", "--pretrained", "--images", "100", "--out", str(tmp_path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    contrast = {row["method"]: row["accuracy"] for row in rows if row["corruption"] == "contrast"}
+    assert contrast["ptbn"] > contrast["source"] + 0.2
+
+
+def test_cifar10_that_is_not_there_is_told(tmp_path, capsys):
+    assert main(["demo", "--data", "cifar10", "--root", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "ncttt data get cifar10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", [["--epochs", "0"], ["--images", "0"]])
+def test_nothing_to_do_is_an_error(asked, tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path), *asked]) == 2
+    assert asked[0].strip("-") in capsys.readouterr().err
