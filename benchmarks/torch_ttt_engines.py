@@ -15,6 +15,8 @@ from unittest.mock import patch
 import torch
 from torch import Tensor, nn
 
+from ncttt.data.views import Views
+
 NAMES = {"tent": "TentEngine", "ttt": "TTTEngine", "ttt_pp": "TTTPPEngine"}
 
 
@@ -41,9 +43,9 @@ def adapting(
         engine = kind(net, layer, head, **options)
         engine(images)  # in training mode, which builds a head where none was given
         return engine.eval()
-    # Its own augmentations need torchvision; a flip costs less. It reads a linear layer.
+    # Its own augmentations need torchvision; with ours both sides make the same views. It reads a linear layer.
     linear = [part for part, module in net.named_modules() if isinstance(module, nn.Linear)][-1]
-    engine = kind(net, linear, contrastive_transform=lambda batch: batch.flip(-1), **options)
+    engine = kind(net, linear, contrastive_transform=Views(), **options)
     engine.compute_statistics([(images,)])
     return engine.eval()
 
