@@ -203,8 +203,13 @@ class Adapter:
             return self.method.source_level(self.model, images)
         return self.stop
 
+    @property
+    def has_score(self) -> bool:
+        """Whether the method has a score of its own, which `shift` gives."""
+        return type(self.method).score is not Method.score
+
     def _need_score(self, what: str) -> None:
-        if type(self.method).score is Method.score:
+        if not self.has_score:
             raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {self.method!r}")
 
     def _go_back(self, before: dict[str, Any] | None) -> None:

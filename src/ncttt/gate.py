@@ -32,7 +32,7 @@ class Look(NamedTuple):
     logits: Tensor
     confidence: float
     evidence: float
-    like_source: bool
+    like_source: bool | None
 
 
 class Gate:
@@ -51,11 +51,14 @@ class Gate:
     def look(self, images: Tensor) -> Look:
         """The source model on a batch; the model is then as it was before, wherever its stream has moved it."""
         with seeded(0, images.device), self.snapshot.saved(), statistics(self.model.batch_norms(), "source"):
-            logits = self.model(images)
-        found, levels = certainty(logits).mean(1).tolist(), source_levels(self.model, len(images))
-        assert levels is not None
-        enough = all(value >= level for value, level in zip(found, levels, strict=True))
-        return Look(logits, *found, enough)
+            return judged(self.model, self.model(images))
+
+
+def judged(model: Branched, logits: Tensor) -> Look:
+    """Whether logits `(B, classes)` of a batch are as certain as those of source images; None before calibration."""
+    found, levels = certainty(logits).mean(1).tolist(), source_levels(model, len(logits))
+    enough = None if levels is None else all(value >= level for value, level in zip(found, levels, strict=True))
+    return Look(logits, *found, enough)
 
 
 def certainty(logits: Tensor) -> Tensor:
