@@ -53,7 +53,7 @@ class Case:
     def __init__(self, architecture: str, method: ncttt.Method, **adapter: Any):
         self.method = method
         self.model = attached(architecture, method)
-        method.calibrate(self.model, [images(8, seed=9)])
+        self.model.calibrate([images(8, seed=9)])
         self.settings = {"steps": 3, "lr": 1e-3, **adapter} if method.learns else adapter
 
     def adapter(self, **settings: Any) -> ncttt.Adapter:
@@ -173,6 +173,42 @@ def check_predict_at_equals_separate_runs(case: Case) -> None:
     together = case.adapter().predict_at(counts, images(6))
     for count, logits in zip(counts, together, strict=True):
         assert torch.equal(logits, case.adapter(steps=count)(images(6)))
+
+
+def check_a_batch_like_the_source_is_left_to_it(case: Case) -> None:
+    adapter = case.adapter(stop="source", protocol="online")
+    with torch.no_grad():
+        expected = adapter.model(images(6))
+    never(adapter.model)
+    adapter(images(6, seed=1))
+    moved = fingerprint(adapter.model)
+    always(adapter.model)
+    found = adapter.predict_at([0, 3], images(6))
+    assert adapter.trace.steps == 0
+    assert adapter.trace.stopped == "left to source"
+    assert torch.equal(found, torch.stack([expected, expected]))
+    never(adapter.model)
+    assert_same(moved, fingerprint(adapter.model))
+
+
+def check_the_gate_does_not_change_other_batches(case: Case) -> None:
+    for protocol in ("episodic", "online"):
+        gated, free = case.adapter(stop="source", protocol=protocol), case.adapter(protocol=protocol)
+        never(gated.model)
+        assert all(torch.equal(gated(images(6, seed)), free(images(6, seed))) for seed in range(2))
+        assert 0 < gated.trace.confidence < 1
+
+
+def always(model: ncttt.Branched) -> None:
+    """Let any batch look like the source's."""
+    model.source_certainty.copy_(torch.tensor([[0.0, 0.0], [-1e9, 0.0]]))
+
+
+def never(model: ncttt.Branched) -> None:
+    """Let no batch look like the source's, by certainty or by score."""
+    for name, buffer in model.named_buffers():
+        if name.endswith(("source_certainty", "source_score")):
+            buffer.copy_(torch.tensor([2.0, 0.0]))
 
 
 CHECKS: list[Callable[[Case], None]] = [value for name, value in list(globals().items()) if name.startswith("check_")]

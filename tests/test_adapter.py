@@ -120,9 +120,10 @@ def test_a_state_of_another_adapter_is_refused():
 
 def calibrated(level: float | None = None) -> ncttt.Branched:
     model = attached("resnet", METHOD)
-    METHOD.calibrate(model, [images(16, seed) for seed in range(4)])
+    model.calibrate([images(16, seed) for seed in range(4)])
     if level is not None:
         model.branch.source_score.copy_(torch.tensor([level, 0.0]))
+        model.source_certainty.copy_(torch.tensor([2.0, 0.0]))  # no batch is left to the source
     return model
 
 
@@ -142,11 +143,12 @@ def forwards(adapter: ncttt.Adapter, layer: str) -> list[int]:
     return seen
 
 
-def test_a_batch_at_source_level_takes_no_step_and_one_forward():
-    adapter = ncttt.Adapter(calibrated(level=0.0), stop="source")
+@pytest.mark.parametrize(("stop", "passes"), [(0.0, 1), ("source", 2)])
+def test_a_batch_at_source_level_takes_no_step_and_no_forward_of_its_own(stop, passes):
+    adapter = ncttt.Adapter(calibrated(level=0.0), stop=stop)
     seen = forwards(adapter, "layer1.0")
     logits = adapter(images(8))
-    assert len(seen) == 1
+    assert len(seen) == passes
     assert (adapter.trace.stopped, adapter.trace.steps) == ("source level", 0)
     assert torch.equal(logits, ncttt.Adapter(adapter.model, ncttt.PTBN())(images(8)))
 
@@ -178,7 +180,7 @@ def test_stop_and_shift_need_a_score_and_a_level():
     with pytest.raises(InputError, match="calibrate"):
         ncttt.Adapter(attached("resnet", METHOD), stop="source")
     with pytest.raises(InputError, match="needs a method with a score"):
-        ncttt.Adapter(calibrated(), ncttt.PTBN(), stop="source")
+        ncttt.Adapter(calibrated(), ncttt.PTBN(), stop=0.5)
     with pytest.raises(InputError, match="needs a method with a score"):
         ncttt.Adapter(resnet(), ncttt.PTBN()).shift(images(2))
     with pytest.raises(InputError, match="stop must be"):

@@ -1,5 +1,7 @@
 """Proof that the checks can fail: each planted fault breaks at least one of them."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
@@ -11,12 +13,14 @@ import noise_checks
 import prediction_checks
 from architectures import images
 from contract import Case
+from ncttt import gate
 from ncttt.methods import affinity, clust3, nc_ttt, tent, ttt
 from ncttt.methods.flow import Coupling
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.noise_branch import NoiseHead
 from ncttt.methods.ttt_plus import TTTPlus
 from ncttt.noise import Gaussian, soft_label
+from ncttt.snapshot import Snapshot
 from ncttt.taps import Tap
 
 
@@ -128,6 +132,15 @@ def queue_kept_in_the_method(monkeypatch):
     monkeypatch.setattr(TTTPlus, "_test_rows", faulty)
 
 
+def gate_with_the_weights_of_the_stream(monkeypatch):
+    monkeypatch.setattr(Snapshot, "saved", lambda self: nullcontext())
+
+
+def gate_with_the_statistics_of_the_batch(monkeypatch):
+    statistics = gate.statistics
+    monkeypatch.setattr(gate, "statistics", lambda layers, policy: statistics(layers, "batch"))
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -148,6 +161,8 @@ FAULTS = {
     shifted_rotation_labels: branch_checks.check_rotation_labels,
     queue_not_declared_movable: on_resnet(contract.check_episodic_order_is_irrelevant, TTTPlus),
     queue_kept_in_the_method: on_resnet(contract.check_reset_is_exact, TTTPlus),
+    gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
+    gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }
 
 

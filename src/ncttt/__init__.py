@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ncttt import benchmark, data, methods, models, noise, norm, report, training, zoo
     from ncttt.adaptation import Trace
     from ncttt.adapter import Adapter
+    from ncttt.adapting import FolderStream
     from ncttt.branched import Branched, attach
     from ncttt.checkpoint import load, save
     from ncttt.errors import InputError
@@ -27,6 +28,7 @@ __all__ = [
     "Adapter",
     "Branched",
     "ClusT3",
+    "FolderStream",
     "InputError",
     "Lame",
     "Method",
@@ -56,6 +58,7 @@ _HOMES = {
     "Adapter": "adapter",
     "Branched": "branched",
     "ClusT3": "methods",
+    "FolderStream": "adapting",
     "InputError": "errors",
     "Lame": "methods",
     "METHODS": "methods",

@@ -18,10 +18,13 @@ from ncttt.norm import Policy, statistics
 class Trace:
     """What one call of an `Adapter` did.
 
-    `stopped` is `steps` (all were taken), `source level` (the batch's score reached that of source images), `guard`
-    (something was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the
-    loss before each step taken, those that the guard undid included. Shift scores are means over the batch; None for
-    methods without a score, and after the steps also where the prediction uses other statistics than the gradient.
+    `stopped` is `steps` (all were taken), `left to source` (the source model is as certain of the batch as of source
+    images, so it predicted it), `source level` (the batch's score reached that of source images), `guard` (something
+    was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the loss before
+    each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
+    without a score and batches left to the source, and after the steps also where the prediction uses other statistics
+    than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
+    are the source model's of the batch, where `stop="source"` looked.
     """
 
     losses: tuple[float, ...] = ()
@@ -30,6 +33,8 @@ class Trace:
     shift_before: float | None = None
     shift_after: float | None = None
     fell_back: bool = False
+    confidence: float | None = None
+    evidence: float | None = None
 
 
 @dataclass(frozen=True)

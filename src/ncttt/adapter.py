@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy as shallow
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from ncttt.adaptation import Adaptation, Machinery, Trace
 from ncttt.branched import Branched
 from ncttt.errors import InputError, nearest
+from ncttt.gate import Gate
 from ncttt.methods.base import Method
 from ncttt.norm import Policy, batch_share
 from ncttt.optimizers import OptimizerFactory, make_optimizer
@@ -31,10 +33,12 @@ class Adapter:
 
     Steps, learning rate, optimizer and statistics default to the method's own. `protocol`: `episodic` forgets after
     each batch; `online` and `continual` go on until `reset()`, which an online stream calls at each new domain and a
-    continual one never. `stop="source"` ends the steps, or takes none, when the batch scores like held-out source
-    images; a number is such a level given by hand. `guard` falls back to the state before a batch whose loss or logits
-    are not finite. Put the model on its device before; images follow it there. `copy=False` saves the memory and time
-    of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
+    continual one never. `stop="source"` leaves a batch to the source model, with its weights and statistics, when that
+    is as certain of it as of held-out source images, and else ends the steps when the batch scores like them, where the
+    method has a score; a number is a level of the score given by hand, without such a look. `guard` falls back to the
+    state before a batch whose loss or logits are not finite. Put the model on its device before; images follow it
+    there. `copy=False` saves the memory and time of the copy: then the given model itself moves until `reset()`, in
+    evaluation mode and frozen but for what moves.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
@@ -78,6 +82,7 @@ class Adapter:
         self._generator = torch.Generator().manual_seed(seed)
         self.norm = self._checked_norm(self.method.norm if norm is None else norm)
         self.stop = self._checked_stop(stop)
+        self._gate = Gate(self.model, self._snapshot) if stop == "source" else None
         self._machinery = Machinery(self.model, self.method, self._optimizer, self.norm)
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -89,7 +94,8 @@ class Adapter:
     def predict_at(self, steps: Sequence[int], images: Tensor) -> Tensor:
         """Logits `(len(steps), B, classes)` after each of those step counts, from one adaptation to the images.
 
-        Online, the stream goes on from the last count. Counts behind a stop have the logits of the stop.
+        Online, the stream goes on from the last count. Counts behind a stop have the logits of the stop; all have those
+        of the source model for a batch that is left to it, of which a stream remembers nothing.
         """
         if isinstance(steps, Tensor) and steps.ndim > 1:
             raise InputError(f"predict_at takes the step counts first; found a tensor {tuple(steps.shape)}")
@@ -97,6 +103,11 @@ class Adapter:
         if not counts or counts != sorted(set(counts)):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
         images = self._ready(images)
+        look = None if self._gate is None else self._gate.look(images)
+        seen = {} if look is None else {"confidence": look.confidence, "evidence": look.evidence}
+        if look is not None and look.like_source:
+            self.trace = Trace(stopped="left to source", **seen)
+            return torch.stack([look.logits] * len(counts))
         before = None if self.protocol == "episodic" else self._snapshot.state()
         run = Adaptation(self._machinery, images, self._level(len(images)))
         try:
@@ -110,7 +121,7 @@ class Adapter:
             self._go_back(before)
         if good < len(rows):
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
-        self.trace = run.trace(fell_back=good < len(rows))
+        self.trace = replace(run.trace(fell_back=good < len(rows)), **seen)
         return torch.stack(rows)
 
     @torch.inference_mode(False)
@@ -175,25 +186,30 @@ class Adapter:
     def _checked_stop(self, stop: Literal["source"] | float | None) -> Literal["source"] | float | None:
         if stop is None:
             return None
-        self._need_score("stop")
         if stop != "source" and (isinstance(stop, bool | str) or not math.isfinite(stop)):
             raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
-        if stop == "source" and self.method.source_level(self.model, 1) is None:
-            raise InputError(
-                "stop='source' needs the source's level: train with held_out=..., or call "
-                "model.method.calibrate(model, ncttt.data.batches(held_out, 128))"
-            )
-        if stop == "source" and self.model.batch_norms() and self.norm[0] != self.method.gradient_norm:
-            warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=4)
+        if stop != "source":
+            self._need_score("a level to stop at")
+        elif self.method.source_level(self.model, 1) is not None:
+            self._check_level()
         return stop
+
+    def _check_level(self) -> None:
+        if self.model.batch_norms() and self.norm[0] != self.method.gradient_norm:
+            warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=5)
 
     def _level(self, images: int) -> float | None:
         if isinstance(self.stop, str):
             return self.method.source_level(self.model, images)
         return self.stop
 
+    @property
+    def has_score(self) -> bool:
+        """Whether the method has a score of its own, which `shift` gives."""
+        return type(self.method).score is not Method.score
+
     def _need_score(self, what: str) -> None:
-        if type(self.method).score is Method.score:
+        if not self.has_score:
             raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {self.method!r}")
 
     def _go_back(self, before: dict[str, Any] | None) -> None:

@@ -6,7 +6,7 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.errors import InputError
+from ncttt.gate import measured_certainty
 from ncttt.modes import evaluating
 from ncttt.norm import batch_norms
 from ncttt.taps import Tap, check_eager, find_layer, logits_of
@@ -26,10 +27,14 @@ NORMALISATIONS = (_BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenor
 
 
 class Branched(nn.Module):
-    """A classifier, the layer or layers its auxiliary branch reads, the branch, and the method it belongs to."""
+    """A classifier, the layer or layers its auxiliary branch reads, the branch, and the method it belongs to.
+
+    `classes` are the names of the classes, where they are known: a training takes them from its data.
+    """
 
     mean: Tensor
     std: Tensor
+    source_certainty: Tensor
 
     def __init__(
         self,
@@ -47,11 +52,14 @@ class Branched(nn.Module):
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
         self.method = method
         self.input_shape: tuple[int, ...] | None = None
+        self.classes: tuple[str, ...] | None = None
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
         like = next(tensor for tensor in tensors if tensor.is_floating_point())
         self.register_buffer("mean", _per_channel("mean", (0.0,) if mean is None else mean).to(like))
         self.register_buffer("std", _per_channel("std", (1.0,) if std is None else std).to(like))
+        # Of held-out source images, (confidence, evidence) x (mean, spread); all -1 until calibrated.
+        self.register_buffer("source_certainty", torch.full((2, 2), -1.0).to(like))
         if (mean is None) != (std is None):
             raise InputError(f"mean and std go together; found mean={mean}, std={std}")
         if not bool((self.std > 0).all() and (self.mean.abs() <= 1).all()):
@@ -85,6 +93,16 @@ class Branched(nn.Module):
         with self._tap(detach=detach) as tap:
             output = self.classifier(self._normalised(images))
         return logits_of(output), self._in_order(tap)
+
+    def calibrate(self, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
+        """Remember how certain the classifier is of held-out source images, and what its method remembers of them.
+
+        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        """
+        batches = list(batches) if isinstance(batches, Iterator) else batches  # they are gone through twice
+        found = measured_certainty(self, batches)
+        self.method.calibrate(self, batches)
+        self.source_certainty.copy_(found)
 
     def encoder_parameters(self, layer: str | None = None) -> dict[str, nn.Parameter]:
         """The classifier's parameters that the features depend on, or those that the output of `layer` depends on."""

@@ -65,6 +65,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
         model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
     check_fit(model.state_dict(), tensors, f"the checkpoint in {folder}")
     model.load_state_dict(tensors)
+    model.classes = None if described.get("classes") is None else tuple(described["classes"])
     if described["channels_last"]:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model.eval()
@@ -80,6 +81,7 @@ def describe(model: Branched) -> dict[str, Any]:
         "method": method_settings(model.method),
         "preprocessing": normalisation if model.normalises else {"mean": None, "std": None},
         "input_shape": model.input_shape,
+        "classes": model.classes,
         "channels_last": any(_is_channels_last(p) for p in model.parameters()),
     }
 
@@ -190,9 +192,15 @@ def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
     if hashlib.sha256(weights).hexdigest() != sha256:
         raise InputError(f"{path} is damaged, or was not saved together with the {DESCRIPTION} beside it")
     try:
-        return deserialize(weights)
+        return completed(deserialize(weights))
     except SafetensorError as error:
         raise InputError(f"{path} is no safetensors file: {error}") from None
+
+
+def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a model, with those that older ones lack as in a model that is not calibrated."""
+    like = tensors.get("mean", torch.zeros(()))
+    return {"source_certainty": torch.full((2, 2), -1.0).to(like), **tensors}
 
 
 def check_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:

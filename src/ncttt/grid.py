@@ -18,7 +18,8 @@ class Entry:
         settings: Of the method, in place of its own or of the checkpoint's.
         label: What tables call it; by default the method's name.
         steps: Step counts to predict after, in place of the grid's; the last is the one that counts.
-        stop: "source", or a level of the score, to end the steps by.
+        stop: "source", to leave batches that look like source images to the source model, or a level of the score, to
+            end the steps by.
         protocols: In place of the grid's.
     """
 

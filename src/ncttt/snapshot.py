@@ -1,7 +1,8 @@
 """Snapshot: the tensors that adaptation can move, as they were, and the way back to them."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +18,16 @@ class Snapshot:
         self._live = dict(tensors)
         self._optimizer = optimizer
         self._saved = self._clones()
+
+    @contextmanager
+    def saved(self) -> Iterator[None]:
+        """The saved values inside the `with` block, then the live ones again; the optimizer notices nothing."""
+        live = self._clones()
+        self._copy(self._saved)
+        try:
+            yield
+        finally:
+            self._copy(live)
 
     def reset(self) -> None:
         """Put the saved values back."""

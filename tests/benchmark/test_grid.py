@@ -147,7 +147,8 @@ BAD_ENTRIES = [
     ({"checkpoint": []}, "NC-TTT has no checkpoint"),
     ({"settings": {"lr": "fast"}}, "the settings {'lr': 'fast'} of nc_ttt cannot be"),
     ({"settings": {"steps": 3}}, "has steps [0, 2] and the setting steps=3; leave one out"),
-    ({"method": "tent", "stop": "source"}, "stop needs a method with a score of its own"),
+    ({"method": "tent", "stop": 0.7}, "a level to stop at needs a method with a score"),
+    ({"method": "tent", "stop": "sorce"}, "stop must be 'source'"),
     ({"checkpoint": "nowhere/at/all"}, "no checkpoint in nowhere/at/all"),
 ]
 

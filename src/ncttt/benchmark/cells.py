@@ -131,12 +131,12 @@ def made_from(base: dict[str, Any], settings: dict[str, Any]) -> Method:
 
 def check_stop(stop: str | float | None, kind: type[Method]) -> None:
     """Raise unless a method of this kind can stop by it."""
-    if stop is None:
+    if stop is None or stop == "source":
         return
-    if kind.score is Method.score:
-        raise InputError(f"stop needs a method with a score of its own, such as nc_ttt; found {kind.name}")
-    if isinstance(stop, str) and stop != "source":
+    if isinstance(stop, str):
         raise InputError(f"stop must be 'source', a level of the score or nothing; found {stop!r}")
+    if kind.score is Method.score:
+        raise InputError(f"a level to stop at needs a method with a score, such as nc_ttt; found {kind.name}")
 
 
 def _counts(grid: Grid, entry: Entry, method: Method) -> tuple[int, ...]:

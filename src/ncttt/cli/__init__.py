@@ -18,12 +18,18 @@ Commands = dict[str, Any]  # a command's function, a group of them, or the group
 
 
 class Parser(ArgumentParser):
-    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same."""
+    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
+
+    A tuple of words is given word by word: `--images one two`.
+    """
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
         if kwargs.get("type") is bool:
             kwargs.update(nargs="?", const=True)
+        if getattr(kwargs.get("action"), "_typehint", None) == tuple[str, ...]:
+            del kwargs["action"]
+            kwargs.update(type=str, nargs="+")
         return super().add_argument(*dashed, *args, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
@@ -41,10 +47,11 @@ class Parser(ArgumentParser):
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import bench, data, demo, info, rows, train, tune
+    from ncttt.cli import adapt, bench, data, demo, info, rows, train, tune
 
     return {
         "demo": demo.demo,
+        "adapt": adapt.adapt,
         "train": train.train,
         "tune": tune.tune,
         "bench": bench.bench,

@@ -68,7 +68,7 @@ def _by_class(path: Path, classes: Sequence[str] | None) -> Found:
     names = classes or subfolders(path)
     paths, labels = [], []
     for label, name in enumerate(names):
-        found = _image_files(path / name)
+        found = image_files(path / name)
         paths += found
         labels += [label] * len(found)
     return paths, labels, names
@@ -84,7 +84,8 @@ def _visible(name: str) -> bool:
     return not name.startswith(".") and name != "__MACOSX"
 
 
-def _image_files(path: Path) -> list[str]:
+def image_files(path: Path) -> list[str]:
+    """The paths of the images below a folder, sorted, without what programs leave behind."""
     # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
     found = []
     for folder, inner, files in os.walk(path):

@@ -142,7 +142,7 @@ class TTTPlus(Method):
         if not branch.feature_moments.known:
             raise InputError(
                 "TTT++ aligns features with the source's moments, which are not known yet: train with held_out=..., or "
-                "call model.method.calibrate(model, ncttt.data.batches(held_out, 128)); without alignment it works at "
+                "call model.calibrate(ncttt.data.batches(held_out, 128)); without alignment it works at "
                 "feature_weight=0, projection_weight=0"
             )
         rows = branch.rows(model.features(images))

@@ -41,7 +41,7 @@ def train(
     about: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> list[Epoch]:
-    """Train classifier and branch jointly, in place, and calibrate the method on `held_out` source images.
+    """Train classifier and branch jointly, in place, and calibrate the model on `held_out` source images.
 
     Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
     images, a part of the training set, are evaluated after every epoch. In a `run` folder everything is kept that is
@@ -53,6 +53,8 @@ def train(
         check_classes(model, images)
     if held_out is not None and held_out.classes != data.classes:
         raise InputError(f"the classes of {held_out.name} are not those of {data.name}")
+    model.classes = data.classes
+    model.source_certainty.fill_(-1.0)  # was that of other weights
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
     observers = [watcher()] if observers is None else observers
@@ -189,7 +191,7 @@ class _Training:
     def _finish(self) -> None:
         size = self.recipe.batch_size
         if self.held_out is not None:
-            self.model.method.calibrate(self.model, batches(self.held_out, size, device=self.device))
+            self.model.calibrate(batches(self.held_out, size, device=self.device))
         if self.folder is not None:
             self.folder.finish(self.model, self.held_out, size, self.progress.history)
 

@@ -104,7 +104,7 @@ class Run:
         if held_out is not None:
             net = None if describe(model)["architecture"] else copy.deepcopy(model.classifier)
             best = load(self.folder / "best", net).to(model.mean.device)
-            best.method.calibrate(best, batches(held_out, batch_size, device=model.mean.device))
+            best.calibrate(batches(held_out, batch_size, device=model.mean.device))
             save(best, self.folder / "best")
         draw_curves(history, self.folder / "curves.svg")
 
@@ -113,9 +113,9 @@ class Run:
         began = json.loads((self.folder / CONFIG).read_text())
         for part, settings in json.loads(json.dumps(config)).items():
             for name, value in settings.items():
-                if began[part].get(name) != value:
+                if began[part].get(name, value) != value:  # what was not recorded then cannot be compared
                     raise InputError(
-                        f"{self.folder} was begun with {part} {name}={began[part].get(name)!r}; found {value!r}: "
+                        f"{self.folder} was begun with {part} {name}={began[part][name]!r}; found {value!r}: "
                         "resume with the same, or choose another folder"
                     )
 

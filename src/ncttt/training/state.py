@@ -11,7 +11,8 @@ from safetensors.torch import save as serialize
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ncttt.checkpoint import check_fit
+from ncttt.branched import Branched
+from ncttt.checkpoint import check_fit, completed
 from ncttt.errors import InputError
 from ncttt.files import replace_file
 
@@ -34,13 +35,13 @@ def read_facts(path: Path) -> dict[str, Any]:
         return json.loads((file.metadata() or {}).get("facts", "{}"))
 
 
-def load_state(path: Path, model: nn.Module, optimizers: Sequence[Optimizer]) -> None:
+def load_state(path: Path, model: Branched, optimizers: Sequence[Optimizer]) -> None:
     """Read a state into a model and its optimizers of the same making."""
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     found = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-    check_fit(model.state_dict(), found, str(path))
-    model.load_state_dict(found)
+    check_fit(model.state_dict(), completed(found), str(path))
+    model.load_state_dict(completed(found))
     for number, optimizer in enumerate(optimizers):
         _fill(optimizer, tensors, f"optimizer.{number}.")
 
