@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Models that a short training makes of the common start.
+SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network zoo check format clean
+.PHONY: demo test test-network zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow check format clean
 
 demo: $(READY)
 	$(BIN)/ncttt demo
@@ -16,15 +18,20 @@ test-network: $(READY)
 	$(BIN)/pytest -m network
 
 # The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
-ZOO := start source ncttt clust3 ttt-flow ttt ttt-plus
 zoo: $(READY)
 	$(BIN)/ncttt data get cifar10
+	$(MAKE) zoo-digits
+	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow
+
+zoo-digits: $(READY)
 	$(BIN)/ncttt train --config configs/cpu/digits.yaml --resume
 	$(BIN)/python -m ncttt.zoo runs/digits digits-small-ncttt
-	for name in $(ZOO); do \
-		$(BIN)/ncttt train --config configs/cpu/cifar10-$$name.yaml --resume && \
-		$(BIN)/python -m ncttt.zoo runs/cifar10-small-$$name cifar10-small-$$name || exit 1; \
-	done
+
+$(SHORT:%=zoo-%): zoo-start
+zoo-ttt-flow: zoo-source
+zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
+	$(BIN)/ncttt train --config configs/cpu/cifar10-$*.yaml --resume
+	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
 
 check: $(READY)
 	$(BIN)/ruff format --check .
