@@ -12,17 +12,10 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from ncttt.report.figures import FIGURES
-
 SUBSCRIPT = 0.7  # matplotlib's size of a subscript, relative to its text
 
 
 @cache
-def page(name: str) -> Figure:
-    """A figure of the table, drawn once for all tests."""
-    return FIGURES[name]()
-
-
 def drawn_texts(figure: Figure) -> list[Text]:
     """Every text that drawing reaches: tick labels outside the axes, for one, exist but are never drawn."""
     drawn: dict[int, Text] = {}

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from drawn_texts import page
+from figure_pages import page
 from matplotlib.patches import Circle
 from matplotlib.quiver import Quiver
 from scipy import integrate, special, stats

@@ -1,6 +1,7 @@
 """The figures as a reader meets them: files, settings, letters, colours, the parts of the diagram."""
 
 import hashlib
+import re
 import subprocess
 import sys
 
@@ -8,15 +9,18 @@ import matplotlib
 import numpy as np
 import pytest
 from colour_sight import SIGHT, lab
-from drawn_texts import beyond_the_edge, boxes, crossed, drawn_texts, overlaps, page, smallest_letter
+from drawn_texts import beyond_the_edge, boxes, crossed, drawn_texts, overlaps, smallest_letter
+from figure_pages import EVERY, page
 from matplotlib.colors import same_color
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
-from ncttt.report.figures import FIGURES, save, style
+from ncttt.report.figures import save, style
 from ncttt.report.figures.method import LEARNS
+from ncttt.report.figures.shift import LOOKS
+from ncttt.report.figures.tsne import LOOKS as LOOKS_OF_CLASSES
 
-every_figure = pytest.mark.parametrize("name", FIGURES)
+every_figure = pytest.mark.parametrize("name", EVERY)
 
 
 @every_figure
@@ -43,16 +47,17 @@ def test_axes_with_numbers_have_names(name):
     figure = page(name)
     seen = {id(text) for text in drawn_texts(figure)}
     for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            numbered = any(id(label) in seen for label in axis.get_ticklabels())
-            assert axis.get_label_text() or not numbered, (name, axis)
+        for axis, whole in ((axes.xaxis, figure.get_supxlabel()), (axes.yaxis, figure.get_supylabel())):
+            shown = [label.get_text() for label in axis.get_ticklabels() if id(label) in seen]
+            numbered = any(re.match(r"\$|[\N{MINUS SIGN}-]?\d", text) for text in shown)
+            assert axis.get_label_text() or whole or not numbered, (name, axis)
 
 
 @every_figure
 def test_svg_is_reproducible_and_settings_stay(name, tmp_path):
     with matplotlib.rc_context({"font.size": 23, "svg.hashsalt": None, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        svg, _ = save(FIGURES[name](), tmp_path, name)
+        svg, _ = save(EVERY[name](), tmp_path, name)
         assert dict(matplotlib.rcParams) == before
     assert svg.read_bytes() == save(page(name), tmp_path / "again", name)[0].read_bytes()
 
@@ -79,6 +84,17 @@ def test_colours_can_be_told_apart_by_the_colour_blind(sight):
         assert min(np.linalg.norm(a - b) for n, a in enumerate(seen) for b in seen[:n]) > 40
     lightness = [lab(style.PROBABILITY(p), sight)[0] for p in np.linspace(0, 1, 40)]
     assert np.all(np.diff(lightness) < 0)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_what_has_a_colour_for_each_of_many_has_a_marker_for_each_too(sight):
+    for looks in ([(look["marker"], look["color"]) for look in LOOKS.values()], LOOKS_OF_CLASSES):
+        markers, colours = zip(*looks, strict=True)
+        assert len(set(markers)) == len(markers)
+        seen = [lab(colour, sight) for colour in colours]
+        assert min(np.linalg.norm(a - b) for n, a in enumerate(seen) for b in seen[:n]) > 5
+    gains = [lab(style.GAIN(part), sight) for part in (0.0, 0.5, 1.0)]
+    assert min(np.linalg.norm(a - b) for n, a in enumerate(gains) for b in gains[:n]) > 40
 
 
 def test_the_checks_of_texts_find_faults():

@@ -47,7 +47,7 @@ class Parser(ArgumentParser):
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import adapt, bench, data, demo, info, rows, train, tune
+    from ncttt.cli import adapt, bench, data, demo, figures, info, rows, train, tune
 
     return {
         "demo": demo.demo,
@@ -61,6 +61,7 @@ def commands() -> Commands:
             "export": rows.export,
             "seed": rows.seed,
         },
+        "figures": figures.figures,
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify, corrupt and show data sets.",

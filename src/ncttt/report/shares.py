@@ -62,14 +62,24 @@ def shares_of_corruptions(rows: Iterable[Row]) -> list[Share]:
     return found
 
 
+def unadapted(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
+    """Rows of checkpoints as they are and with batch statistics, by `(method, *same_images(row))`."""
+    return {(_method(row), *same_images(row)): row for row in rows if _norm(row) == OWN_NORM.get(_method(row))}
+
+
+def same_images(row: Row) -> tuple[Any, ...]:
+    """What is the same in rows that can be compared: weights, and images in their order."""
+    return tuple(row.get(name) for name in SAME)
+
+
 def _groups(rows: Iterable[Row], clean: bool = False) -> list[list[Share]]:
     """Shares of single rows, those of one method, checkpoint and way together, in the order of tables."""
     rows = [row for row in rows if "+" not in row["corruption"] and (clean or row["corruption"] != CLEAN)]
-    still = {(_method(row), *_same(row)): row for row in rows if _norm(row) == OWN_NORM.get(_method(row))}
+    still = unadapted(rows)
     names = named_columns(column_of(row) for row in rows)
     groups: dict[tuple[Any, ...], list[Share]] = {}
     for row in rows:
-        source, batch = (still.get((name, *_same(row))) for name in OWN_NORM)
+        source, batch = (still.get((name, *same_images(row))) for name in OWN_NORM)
         if _method(row) in OWN_NORM or _norm(row) != "batch" or source is None or batch is None:
             continue
         way = {name: row.get(name) for name in WAY}
@@ -94,7 +104,3 @@ def _norm(row: Row) -> str | None:
     """The statistics policy, where it is one for gradient and prediction."""
     norm = json.loads(row.get("settings") or "{}").get("norm", OWN_NORM.get(_method(row)))
     return norm if isinstance(norm, str) else None
-
-
-def _same(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(name) for name in SAME)

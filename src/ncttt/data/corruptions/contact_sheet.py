@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -38,8 +39,9 @@ def contact_sheet(
         top = _LABEL_HEIGHT + row * (cell + _GAP)
         pen.text((6, top + cell // 2 - 6), corruption, "black", font)
         number = row % len(images)
-        shown = _row(images[number : number + 1], number, corruption, seed, constants, frost)
-        for column, image in enumerate(shown):
+        options = {"seed": seed, "constants": constants, "frost": frost}
+        shown = at_each_severity(images[number], corruption, index=number, **options)
+        for column, image in enumerate((images[number], *shown)):
             tile = Image.fromarray(image).resize((cell, cell), Image.Resampling.NEAREST)
             sheet.paste(tile, (_LABEL_WIDTH + column * (cell + _GAP), top))
     if path is not None:
@@ -47,12 +49,11 @@ def contact_sheet(
     return sheet
 
 
-def _row(
-    image: Array, number: int, corruption: str, seed: int, constants: str | None, frost: str | Path | None
-) -> list[Array]:
-    """The clean image and the five severities of it."""
-    corrupted = [
-        corrupt(image, corruption, severity, seed=seed, indices=[number], constants=constants, frost=frost)[0]
-        for severity in SEVERITIES
-    ]
-    return [image[0], *corrupted]
+def at_each_severity(image: Array, corruption: str, *, index: int = 0, **options: Any) -> Array:
+    """One image (H, W, 3) uint8 under the five severities, (5, H, W, 3), as `corrupt` makes it with these options.
+
+    >>> at_each_severity(np.zeros((32, 32, 3), np.uint8), "fog").shape
+    (5, 32, 32, 3)
+    """
+    corrupted = [corrupt(image[None], corruption, severity, indices=[index], **options) for severity in SEVERITIES]
+    return np.concatenate(corrupted)

@@ -19,11 +19,14 @@ Settings = ParamSpec("Settings")
 
 # From the palette of Okabe and Ito; line styles and markers differ, too, so that no figure needs its colours.
 BLUE, ORANGE, VERMILION = "#0072B2", "#E69F00", "#D55E00"
+SKY, GREEN, YELLOW, PURPLE = "#56B4E9", "#009E73", "#F0E442", "#CC79A7"
 INK, GREY, PALE = "#222222", "#767676", "#EDEDED"
 # What belongs to the source, or is in-distribution, is blue; what is not, is vermilion.
 INSIDE, OUTSIDE = BLUE, VERMILION
 # Darker means more probable, all the way: it reads the same in grey.
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["#FFFBF2", "#C9DFEE", "#62A9D3", BLUE, "#06375A"])
+# A loss is vermilion, a gain blue; the middle is nothing.
+GAIN = LinearSegmentedColormap.from_list("gain", [VERMILION, "#F6C9A8", "#FFFBF2", "#A9CCE3", BLUE])
 
 WIDTH = 8.0  # inches: 800 pixels at 100 dots an inch, where 10 points are 14 pixels
 FONT_SIZE = 10.0  # the subscripts of such a text are 7 points
@@ -87,9 +90,15 @@ def name_plane(axes: Axes, first: str = "$z_1$", second: str = "$z_2$") -> None:
     axes.set(xlabel=first, ylabel=second, aspect="equal")
 
 
-def legend_below(figure: Figure, handles: Sequence[Artist], names: Sequence[str], markerscale: float = 1.0) -> None:
-    """Explain the signs in one row below all panels, where they cover nothing."""
-    columns = len(names)
+def legend_below(
+    figure: Figure,
+    handles: Sequence[Artist],
+    names: Sequence[str],
+    markerscale: float = 1.0,
+    columns: int | None = None,
+) -> None:
+    """Explain the signs below all panels, where they cover nothing: in one row, or in so many columns."""
+    columns = columns or len(names)
     figure.legend(handles, names, loc="outside lower center", ncols=columns, markerscale=markerscale)
 
 

@@ -21,6 +21,7 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
     "clust3": ("ClusT3",),
     "nc_ttt": ("NC-TTT",),
 }
+UNKNOWN_TO_THE_PAPER: Final = {"source": "Source", "ttt_flow": "TTTFlow"}  # it calls the source by its network
 DATA: Final = {"cifar10": "cifar10-c", "cifar100": "cifar100-c"}  # what is corrupted here is published corrupted
 
 
@@ -31,6 +32,21 @@ def paper_names(label: str) -> tuple[str, ...]:
     (('NC-TTT',), ('NC-TTT',), ('LAME-K', 'LAME'), ())
     """
     return _BY_SIMPLE_NAME.get(_simple(label), ())
+
+
+def spelled_method(label: str) -> str:
+    """A method's label as figures show it; what follows the name stays as it is.
+
+    >>> spelled_method("nc_ttt"), spelled_method("lame knn"), spelled_method("ttt_flow, a folder")
+    ('NC-TTT', 'LAME-K', 'TTTFlow, a folder')
+    >>> spelled_method("nc_ttt that stops"), spelled_method("mine")
+    ('NC-TTT that stops', 'mine')
+    """
+    known = {ours: theirs[0] for ours, theirs in NAMES.items()} | UNKNOWN_TO_THE_PAPER
+    for ours in sorted(known, key=len, reverse=True):
+        if re.match(rf"{ours}\b", label):
+            return known[ours] + label[len(ours) :]
+    return label
 
 
 def our_name(paper: str) -> str:

@@ -1,0 +1,138 @@
+"""Accuracy against the number of iterations, a panel for each corruption (Figure 6 of the paper).
+
+The paper adapts for a fixed number of iterations. Each panel marks where accuracy is highest, which nobody knows
+without labels, and where the stop rule ends, which needs none.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ncttt.errors import InputError
+from ncttt.report.columns import column_of
+from ncttt.report.figures.selection import Row, check_one_way, rows_of_method
+from ncttt.report.figures.style import BLUE, INK, ORANGE, legend_below, new_figure, styled
+from ncttt.report.order import CLEAN, corruption_order, spelled
+from ncttt.report.paper.names import spelled_method
+from ncttt.report.table import average
+
+COLUMNS, PANEL_HEIGHT = 4, 1.62
+LEAST_SPAN = 1.0  # percentage points that a panel shows, so that noise does not look like a trend
+SAME = ("data", "split", "corruption", "severity", "constants", "checkpoint", "protocol", "order", "batch_size")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy in percent after each count of iterations; `stop` is where the stop rule ends, as (count, accuracy)."""
+
+    name: str
+    counts: tuple[int, ...]
+    accuracies: tuple[float, ...]
+    stop: tuple[float, float] | None = None
+
+    @property
+    def peak(self) -> tuple[int, float]:
+        """The first count with the highest accuracy, and that accuracy."""
+        best = max(self.accuracies)
+        return self.counts[self.accuracies.index(best)], best
+
+
+@styled
+def draw_iterations(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
+    """A panel for each corruption that the method was measured on after several counts, and one for their mean.
+
+    The rows are those of `ncttt bench` with `steps: [0, 1, ...]`; those of the same method with a `stop` are marked.
+    All panels show the same span of accuracy, each around its own.
+    """
+    curves = curves_of(rows, method)
+    lines = math.ceil(len(curves) / COLUMNS)
+    figure = new_figure(height=PANEL_HEIGHT * lines + 0.9)
+    panels = figure.subplots(lines, COLUMNS, squeeze=False).flatten()
+    span = max(LEAST_SPAN, *(max(_shown(curve)) - min(_shown(curve)) for curve in curves))
+    for axes, curve in zip(panels, curves, strict=False):
+        _draw(axes, curve, span)
+    for axes in panels[len(curves) :]:
+        axes.remove()
+    figure.supxlabel("iterations")
+    figure.supylabel("accuracy, %")
+    found = next((axes for axes, curve in zip(panels, curves, strict=False) if curve.stop), panels[0])
+    handles, names = found.get_legend_handles_labels()
+    legend_below(figure, handles, [spelled_method(method), *names[1:]])
+    return figure
+
+
+def curves_of(rows: Iterable[Row], method: str) -> list[Curve]:
+    """The curve of each corruption, mean over seeds, and that of their mean; clean images are not in the mean."""
+    rows = list(rows)
+    moving = [row for row in rows_of_method(rows, method) if row["stop"] is None and len(_accuracy_at(row)) > 1]
+    if not moving:
+        raise InputError(
+            f"no row of {method!r} has the accuracy after several counts of iterations; measure it by "
+            "`ncttt bench` with `steps: [0, 1, 5, 20, 100]`"
+        )
+    check_one_way(moving)
+    stopping = _stopping(rows, moving)
+    names = sorted({row["corruption"] for row in moving}, key=corruption_order)
+    curves = {name: _curve(name, moving, stopping) for name in names}
+    shifted = [curve for name, curve in curves.items() if name != CLEAN]
+    return [*curves.values(), _mean(shifted)] if len(shifted) > 1 else list(curves.values())
+
+
+def _stopping(rows: Sequence[Row], moving: Sequence[Row]) -> list[Row]:
+    """The rows of the same method on the same images that stop by a rule."""
+    method, places = column_of(moving[0]).method, {_place(row) for row in moving}
+    own = [row for row in rows if row["stop"] is not None and column_of(row).method == method]
+    found = [row for row in own if _place(row) in places]
+    check_one_way(found)
+    return found
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    return tuple(row.get(name) for name in SAME)
+
+
+def _curve(corruption: str, moving: Sequence[Row], stopping: Sequence[Row]) -> Curve:
+    each = [_accuracy_at(row) for row in moving if row["corruption"] == corruption]
+    counts = sorted(set.intersection(*(set(found) for found in each)))
+    accuracies = tuple(100 * average(found[count] for found in each) for count in counts)
+    own = [row for row in stopping if row["corruption"] == corruption]
+    stop = (average(row["steps_taken"] for row in own), 100 * average(row["accuracy"] for row in own)) if own else None
+    return Curve(spelled(corruption), tuple(counts), accuracies, stop)
+
+
+def _mean(curves: Sequence[Curve]) -> Curve:
+    counts = sorted(set.intersection(*(set(curve.counts) for curve in curves)))
+    each = [dict(zip(curve.counts, curve.accuracies, strict=True)) for curve in curves]
+    stops = [curve.stop for curve in curves if curve.stop]
+    stop = (average(s[0] for s in stops), average(s[1] for s in stops)) if len(stops) == len(curves) else None
+    name = f"Mean of {len(curves)}"
+    return Curve(name, tuple(counts), tuple(average(one[count] for one in each) for count in counts), stop)
+
+
+def _accuracy_at(row: Row) -> dict[int, float]:
+    return {int(count): accuracy for count, accuracy in json.loads(row.get("accuracy_at") or "{}").items()}
+
+
+def _shown(curve: Curve) -> list[float]:
+    return [*curve.accuracies, *([curve.stop[1]] if curve.stop else [])]
+
+
+def _draw(axes: Axes, curve: Curve, span: float) -> None:
+    count, best = curve.peak
+    axes.plot(curve.counts, curve.accuracies, color=BLUE, marker=".", markersize=5, label="accuracy")
+    axes.plot(count, best, "o", color=ORANGE, markeredgecolor=INK, markersize=7, label="its highest", zorder=4)
+    if curve.stop:
+        axes.plot(*curve.stop, "D", color="white", markeredgecolor=INK, label="where the stop rule ends", zorder=3)
+    middle = (max(_shown(curve)) + min(_shown(curve))) / 2
+    axes.set_title(f"{curve.name}\n{best:.1f} % after {count}")
+    axes.set(ylim=(middle - 0.62 * span, middle + 0.62 * span))
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+    axes.grid()

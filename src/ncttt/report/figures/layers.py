@@ -1,0 +1,121 @@
+"""Accuracy for each layer of the branch and each scale of its noise (Figure 8 of the paper).
+
+The paper shows test-time accuracy. Here it is that of a search on validation images, and beside it stands what the
+steps gave over batch statistics on the same model: a layer may be good because its model is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+
+from ncttt.errors import InputError
+from ncttt.report.figures.style import GAIN, INK, PROBABILITY, new_figure, styled
+
+Trial = Mapping[str, Any]
+Cell = tuple[float, str]  # a number and how it is written
+LAYER = "layer"
+SIGMAS = {"method_settings.sigma_in": r"$\sigma_\mathrm{in}$", "method_settings.sigma_out": r"$\sigma_\mathrm{out}$"}
+DARK = 0.55  # above this luminance letters are dark
+
+
+@styled
+def draw_layers(trials: Iterable[Trial]) -> Figure:
+    """Two maps with numbers, layers down and scales across; of each pair the trial with the best accuracy.
+
+    A star marks a gain whose interval leaves out zero.
+
+    A trial is what `ncttt tune --json` lists under `searched`: `settings` with `layer` and with one scale that varies,
+    `method_settings.sigma_in` or `sigma_out`; `accuracy`; `gain` with `mean`, `low`, `high`, all as parts of one.
+    """
+    trials = list(trials)
+    scale = scale_of(trials)
+    best = best_of_pairs(trials, scale)
+    layers, sigmas = (list(dict.fromkeys(sorted(pair[n] for pair in best))) for n in (0, 1))
+    figure = new_figure(height=0.55 * len(layers) + 1.5)
+    accuracy, gain = figure.subplots(1, 2, sharey=True)
+    most = max(0.0001, *(abs(trial["gain"]["mean"]) for trial in best.values()))
+    tiles = [[best.get((layer, sigma)) for sigma in sigmas] for layer in layers]
+    _draw(accuracy, tiles, _accuracy, PROBABILITY, Normalize())
+    _draw(gain, tiles, _gain, GAIN, Normalize(-100 * most, 100 * most))
+    accuracy.set_title("accuracy after adaptation, %")
+    gain.set_title("gain of the steps, percentage points")
+    for axes in (accuracy, gain):
+        axes.set_xticks(range(len(sigmas)), labels=[f"{sigma:g}" for sigma in sigmas])
+        axes.set_yticks(range(len(layers)), labels=layers)
+        axes.set_xlabel(SIGMAS[scale])
+        axes.tick_params(length=0)
+    accuracy.set_ylabel("layer of the branch")
+    return figure
+
+
+def scale_of(trials: Sequence[Trial]) -> str:
+    """The setting of the noise that the trials vary, beside the layer."""
+    every = [trial["settings"] for trial in trials]
+    varied = [name for name in SIGMAS if len({settings.get(name) for settings in every}) > 1]
+    if not every or len(varied) != 1 or not all({LAYER, varied[0]} <= settings.keys() for settings in every):
+        found = ", ".join(every[0]) if every else "no trials"
+        raise InputError(
+            f"the search must vary {LAYER} and one of {' and '.join(SIGMAS)}, as configs/tune/layer-sigma.yaml does; "
+            f"found {found}"
+        )
+    return varied[0]
+
+
+def best_of_pairs(trials: Iterable[Trial], scale: str) -> dict[tuple[str, float], Trial]:
+    """The trial with the highest accuracy for each layer and value of the scale."""
+    found: dict[tuple[str, float], Trial] = {}
+    for trial in sorted(trials, key=lambda trial: trial["accuracy"]):
+        found[trial["settings"][LAYER], trial["settings"][scale]] = trial
+    return found
+
+
+def read_trials(path: str | Path) -> list[Trial]:
+    """The trials of a file that `ncttt tune --json` was written to."""
+    path = Path(path)
+    how = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; {how}")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["searched"]
+        return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in found]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} holds no trials; {how}") from None
+
+
+def _accuracy(trial: Trial) -> Cell:
+    return 100 * trial["accuracy"], f"{100 * trial['accuracy']:.1f}"
+
+
+def _gain(trial: Trial) -> Cell:
+    mean, low, high = (100 * trial["gain"][name] for name in ("mean", "low", "high"))
+    return mean, f"{mean:+.2f}" + (" *" if low > 0 or high < 0 else "")
+
+
+def _draw(
+    axes: Axes,
+    tiles: Sequence[Sequence[Trial | None]],
+    read: Callable[[Trial], Cell],
+    colours: Colormap,
+    norm: Normalize,
+) -> None:
+    """A coloured tile with its number for each trial, the highest bold; an empty one where nothing was tried."""
+    cells = [[(np.nan, "") if trial is None else read(trial) for trial in line] for line in tiles]
+    values = np.array([[value for value, _ in line] for line in cells])
+    axes.imshow(values, cmap=colours, norm=norm, aspect="auto")
+    for (line, column), value in np.ndenumerate(values):
+        ink = INK if np.isnan(value) or _luminance(colours(norm(value))) > DARK else "white"
+        weight = "bold" if value == np.nanmax(values) else "normal"
+        axes.text(column, line, cells[line][column][1], ha="center", va="center", color=ink, weight=weight)
+    axes.spines[:].set_visible(False)
+
+
+def _luminance(colour: Sequence[float]) -> float:
+    return float(np.dot(colour[:3], (0.299, 0.587, 0.114)))

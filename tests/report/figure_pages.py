@@ -1,0 +1,24 @@
+"""Every figure of the gallery, drawn once for all tests; those that need data have some made by hand."""
+
+from functools import cache
+
+import figure_data
+from matplotlib.figure import Figure
+
+from ncttt.report import figures
+
+EVERY = figures.FIGURES | {
+    "iterations": lambda: figures.draw_iterations(figure_data.rows_of_a_benchmark()),
+    "tsne": lambda: figures.draw_tsne(*figure_data.mapped(), "20 iterations of NC-TTT"),
+    "layers": lambda: figures.draw_layers(figure_data.trials()),
+    "attribution": lambda: figures.draw_attribution(figure_data.rows_of_a_benchmark()),
+    "shift": lambda: figures.draw_shift(figure_data.rows_of_a_benchmark()),
+    "corruptions": lambda: figures.draw_corruptions(*figure_data.tiles()),
+    "reliability": lambda: figures.draw_reliability(figure_data.confidences()),
+}
+
+
+@cache
+def page(name: str) -> Figure:
+    """A figure by its name."""
+    return EVERY[name]()
