@@ -24,10 +24,16 @@ def test_version():
 def test_info_for_people_and_for_scripts():
     found = run("info")
     assert found.returncode == 0
+    assert "\x1b" not in found.stdout + found.stderr  # no colours in a pipe
     assert "torch" in found.stdout
     facts = json.loads(run("info", "--json").stdout)
     assert facts["ncttt"] == ncttt.__version__
-    assert facts["methods"].split(", ") == list(ncttt.METHODS)
+    assert facts["methods"] == list(ncttt.METHODS)
+    assert list(facts["models"]) == ncttt.zoo.names()
+    assert facts["models"]["digits-small-ncttt"]["method"] == "nc_ttt"
+    assert 0.9 < facts["models"]["digits-small-ncttt"]["accuracy"] <= 1
+    assert "digits" in facts["data"]
+    assert "digits-small-ncttt" in found.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("demo", "--help"), ("data", "--help")])
