@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from ncttt.cli import parser
+from ncttt.cli import command_parser
 from ncttt.cli.completion import SCRIPTS, words
 
-FOUND = words(parser())
+FOUND = words(command_parser())
 ASK = """
 COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 )); _ncttt; printf '%s\\n' "${{COMPREPLY[@]}}"
 """

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ncttt.cli import main, parser
+from ncttt.cli import command_parser, main
 from ncttt.cli.actions import commands_of, options_of, spelling, walk
 from ncttt.cli.examples import EXAMPLES
 from ncttt.cli.groups import COMMANDS, OPTIONS
 
 ROOT = Path(__file__).parents[2]
-ALL = {" ".join(words): found for words, found in walk(parser())}
+ALL = {" ".join(words): found for words, found in walk(command_parser())}
 
 
 def shown(capsys, *words: str) -> str:
@@ -71,7 +71,7 @@ def test_examples_parse(example, monkeypatch):
     inner = example.removeprefix('eval "$(').split(')"')[0]
     words = shlex.split(inner, comments=True)
     assert words[0] == "ncttt"
-    parser().parse_args(words[1:])
+    command_parser().parse_args(words[1:])
 
 
 def test_help_and_complaints_wait_for_nothing_heavy():

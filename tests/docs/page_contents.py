@@ -38,7 +38,7 @@ def blocks(text: str) -> Iterator[tuple[int, str, str]]:
     """Fenced blocks with their language, and indented lines, which count as a shell's; with the number of the line."""
     kind: str | None = None
     begun, inside = 0, []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(re.sub(r"\\\n\s*", " ", text).splitlines(), 1):
         fence = FENCE.match(line)
         if kind is not None and line.startswith("```"):
             yield begun, kind, "\n".join(inside)

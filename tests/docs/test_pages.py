@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import pytest
 from page_contents import PAGES, ROOT, blocks, command_in, inline_commands, steps
 
-from ncttt.cli import parser
+from ncttt.cli import command_parser
 from ncttt.cli.actions import commands_of, options_of
 
-PARSER = parser()
+PARSER = command_parser()
 COMMON = {"--help", "--version", "--debug", "--config", "--print-config"}
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 

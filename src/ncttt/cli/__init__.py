@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> None:
     auto_cli(commands(), args=list(arguments), parser_class=Parser, prog="ncttt", description=DESCRIPTION)
 
 
-def parser() -> ArgumentParser:
+def command_parser() -> ArgumentParser:
     """The parser of all commands, to look at or to parse with; nothing runs."""
     return capture_parser(lambda: run([]))
 

@@ -81,7 +81,7 @@ def _no_option(match: re.Match[str], parser: ArgumentParser) -> Said:
     asked = match[1].lstrip("-").split("=")[0].replace("-", "_")
     known = {action.dest for action in options_of(parser)}
     known |= {field.name for field in fields(Entry)} if known & {"methods", "checkpoint"} else set()
-    known |= set() if commands_of(parser) else {"config", "print_config"}
+    known |= {"help", "version", "debug"} if commands_of(parser) else {"config", "print_config"}
     return f"no option {asked!r}{nearest(asked, sorted(known))}", parser
 
 

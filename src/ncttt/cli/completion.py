@@ -16,9 +16,9 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     Args:
         shell: bash, zsh or fish.
     """
-    from ncttt.cli import parser
+    from ncttt.cli import command_parser
 
-    print(SCRIPTS[shell](words(parser())), end="")
+    print(SCRIPTS[shell](words(command_parser())), end="")
 
 
 def words(parser: ArgumentParser) -> Words:
@@ -40,7 +40,7 @@ def words(parser: ArgumentParser) -> Words:
 
 def bash(found: Words) -> str:
     """The script for bash: the words of the longest command before the cursor, files elsewhere."""
-    cases = "\n".join(f"    '{place}') words='{' '.join(after)}' ;;" for place, after in found.items())
+    cases = "\n".join(f"    '{place}') found='{' '.join(after)}' ;;" for place, after in found.items())
     names = "|".join(sorted({place for place in found if place and "-" not in place}))
     return BASH.replace("@CASES@", cases).replace("@COMMANDS@", names.replace(" ", r"\ "))
 
@@ -60,7 +60,8 @@ def fish(found: Words) -> str:
         if option.startswith("-"):
             lines.append(f"complete -c ncttt -n '{condition}' -l {option[1:]} -x -a '{listed}'")
         elif not place.endswith("-"):
-            lines += [f"complete -c ncttt -n '{condition}' -a '{' '.join(w for w in after if w[0] != '-')}'"]
+            commands = " ".join(word for word in after if word[0] != "-")
+            lines += [f"complete -c ncttt -n '{condition}' -f -a '{commands}'"] if commands else []
             lines += [f"complete -c ncttt -n '{condition}' -l {w[2:]}" for w in after if w[0] == "-"]
         else:
             lines.append(f"complete -c ncttt -n '{condition}' -f -a '{listed}'")
@@ -69,13 +70,14 @@ def fish(found: Words) -> str:
 
 BASH = r"""# Completion of ncttt.
 _ncttt_words() {
-  local words=
+  local found=
   case "$1" in
 @CASES@
   esac
-  echo "$words"
+  echo "$found"
 }
 _ncttt() {
+  [[ -n $ZSH_VERSION ]] && setopt local_options ksh_arrays
   local word place= current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "${place:+$place }$word" in @COMMANDS@) place="${place:+$place }$word" ;; esac

@@ -134,6 +134,6 @@ def _column(names: Iterable[str]) -> int:
 
 def _wrapped(text: str, indent: str) -> Lines:
     width = max(min(shutil.get_terminal_size().columns, 100), 40)
-    settings = {"initial_indent": indent, "subsequent_indent": indent, "break_on_hyphens": False}
+    wrapper = textwrap.TextWrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
     listed = re.split(r"\n(?=\s*\w+: )", text)  # a list in a docstring, as `name: meaning`, stays one
-    return [line for part in listed for line in textwrap.wrap(part, width, **settings)]
+    return [line for part in listed for line in wrapper.wrap(part)]
