@@ -75,5 +75,5 @@ def metavar(action: argparse.Action) -> str:
         return ""
     if choices(action):
         return "{" + ",".join(choices(action)) + "}"
-    known = METAVARS.get(get_origin(hint) or hint)
-    return known or action.dest.rsplit(".")[-1].upper()
+    name = METAVARS.get(get_origin(hint) or hint) or action.dest.rsplit(".")[-1].upper()
+    return f"{name} ..." if action.nargs == "+" else name

@@ -38,7 +38,7 @@ def _usage(parser: ArgumentParser) -> str:
     if commands_of(parser):
         return "COMMAND [OPTIONS]"
     needed = [f"{spelling(a)} {metavar(a)}" for a in options_of(parser) if required(a)]
-    given = [a.dest.upper() for a in positionals_of(parser)]
+    given = [metavar(a) for a in positionals_of(parser)]
     rest = ["[OPTIONS]"] if options_of(parser) else []
     return " ".join([*given, *needed, *rest])
 
@@ -57,7 +57,7 @@ def _of_commands(parser: ArgumentParser) -> Lines:
 
 
 def _of_command(parser: ArgumentParser) -> Lines:
-    given = {a.dest.upper(): _expand(a.help) for a in positionals_of(parser)}
+    given = {metavar(a): _expand(a.help) for a in positionals_of(parser)}
     lines = _titled("arguments", _entries(given))
     told = {a.dest: (_invocation(a), _told(a)) for a in options_of(parser)}
     column = _column(invocation for invocation, _ in told.values())
