@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow check format clean
+.PHONY: demo test test-network check docs docs-check format clean
+.PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow
 
 demo: $(READY)
 	$(BIN)/ncttt demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile -m "not network"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs"
 
 test-network: $(READY)
 	$(BIN)/pytest -m network
@@ -39,6 +41,14 @@ check: $(READY)
 	$(BIN)/pyright
 	$(MAKE) test
 
+# The site, into site/; a wrong link, a docstring that does not render or any other warning is an error.
+docs: $(DOCS_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Runs the commands and the Python that the pages show, but for those that need hours, a GPU or a fetched data set.
+docs-check: $(READY)
+	$(BIN)/pytest -m docs tests/docs
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -48,5 +58,9 @@ $(READY): pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
+$(DOCS_READY): $(READY)
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis src/*.egg-info

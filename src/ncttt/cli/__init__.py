@@ -1,58 +1,28 @@
 """The command line `ncttt`: parse, call the library, print. What it does lives elsewhere."""
 
 import os
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, NoReturn
+from typing import Any
 
-from jsonargparse import ArgumentParser, auto_cli
+from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
 from ncttt import __version__
-from ncttt.errors import InputError, nearest
-from ncttt.grid import Entry
+from ncttt.cli.parser import Parser
+from ncttt.errors import InputError
 
 DESCRIPTION = "Test-time training of image classifiers."
 Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
 
 
-class Parser(ArgumentParser):
-    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
-
-    A tuple of words is given word by word: `--images one two`.
-    """
-
-    def add_argument(self, *args: Any, **kwargs: Any) -> Any:
-        dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
-        if kwargs.get("type") is bool:
-            kwargs.update(nargs="?", const=True)
-        if getattr(kwargs.get("action"), "_typehint", None) == tuple[str, ...]:
-            del kwargs["action"]
-            kwargs.update(type=str, nargs="+")
-        return super().add_argument(*dashed, *args, **kwargs)
-
-    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Say in one line what was wrong, with the nearest names for one that does not exist."""
-        parser = getattr(ex, "subcommand_parser", None) or self
-        text = " ".join(message.split())
-        asked = re.search(r"[Oo]ption '([\w.-]+)'|unrecognized arguments: --([\w.-]+)", text)
-        if asked:
-            known = {name.strip("-").replace("-", "_") for name in parser._option_string_actions}
-            known |= {field.name for field in fields(Entry)} if "methods" in known else set()
-            text += nearest((asked[1] or asked[2]).replace("-", "_"), sorted(known))
-        sys.stderr.write(f"ncttt: {text} (see {parser.prog.replace(' [options]', '')} --help)\n")
-        raise SystemExit(2)
-
-
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import adapt, bench, data, demo, figures, info, rows, train, tune
+    from ncttt.cli import adapt, bench, completion, data, demo, figures, info, rows, train, tune
 
     return {
         "demo": demo.demo,
         "adapt": adapt.adapt,
-        "train": train.train,
+        "train": train.train_command,
         "tune": tune.tune,
         "bench": bench.bench,
         "rows": {
@@ -71,7 +41,18 @@ def commands() -> Commands:
             "corrupt": data.corrupt,
             "sheet": data.sheet,
         },
+        "completion": completion.completion,
     }
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Parse the arguments and run the command they name."""
+    auto_cli(commands(), args=list(arguments), parser_class=Parser, prog="ncttt", description=DESCRIPTION)
+
+
+def command_parser() -> ArgumentParser:
+    """The parser of all commands, to look at or to parse with; nothing runs."""
+    return capture_parser(lambda: run([]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"] or ["--help"]
     try:
-        auto_cli(commands(), args=arguments, parser_class=Parser, prog="ncttt", description=DESCRIPTION)
+        run(arguments)
     except BrokenPipeError:
         # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

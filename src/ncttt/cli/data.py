@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from ncttt.errors import InputError, nearest
 
 MB = 1_000_000
@@ -155,6 +153,8 @@ def sheet(
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         image_size: Size to which the files of an image folder are brought.
     """
+    import numpy as np
+
     from ncttt.data import load
     from ncttt.data.corruptions import CORRUPTIONS, EXTRA
     from ncttt.data.corruptions.contact_sheet import contact_sheet

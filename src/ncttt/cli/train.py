@@ -9,7 +9,7 @@ from ncttt.recipe import Recipe
 DEFAULTS = Recipe()
 
 
-def train(
+def train_command(
     *,
     data: str,
     out: str,

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonargparse import ArgumentError, ArgumentParser
 
-from ncttt.cli.train import train
+from ncttt.cli.train import train_command
 from ncttt.errors import InputError
 from ncttt.training.job import Job
 
@@ -18,7 +18,7 @@ def read_job(path: str | Path) -> Job:
     if not Path(path).is_file():
         raise InputError(f"there is no configuration {path}")
     parser = ArgumentParser(exit_on_error=False)
-    parser.add_function_arguments(train)
+    parser.add_function_arguments(train_command)
     try:
         parsed = parser.parse_path(str(path))
         settings = (getattr(parser, "instantiate", None) or parser.instantiate_classes)(parsed)

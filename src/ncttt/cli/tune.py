@@ -19,7 +19,7 @@ def tune(
     json: bool = False,
     **search: Any,
 ) -> None:
-    """Search for settings on held-out training images under the four extra corruptions; killed, it goes on.
+    """Choose settings on held-out training images: under the four extra corruptions; killed, it goes on.
 
     Args:
         out: Folder for the rows and for the models that are trained.

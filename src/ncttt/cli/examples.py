@@ -1,0 +1,21 @@
+"""A worked example of each command, shown at the end of its help; a test parses every one."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "": ("ncttt demo",),
+    "demo": ("ncttt demo --seed 1",),
+    "train": ("ncttt train --config configs/cpu/digits.yaml --out runs/digits --recipe.epochs 5",),
+    "tune": ("ncttt tune --config configs/tune/digits.yaml --random 4 --out runs/tune",),
+    "bench": ("ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite",),
+    "rows": ("ncttt rows show runs/bench.sqlite",),
+    "rows show": ("ncttt rows show runs/bench.sqlite",),
+    "rows export": ("ncttt rows export runs/bench.sqlite runs/bench.csv",),
+    "rows seed": ("ncttt rows seed runs/bench.sqlite runs/bench.csv",),
+    "info": ("ncttt info --json",),
+    "data": ("ncttt data list",),
+    "data list": ("ncttt data list --root datasets",),
+    "data get": ("ncttt data get cifar10",),
+    "data check": ("ncttt data check cifar10",),
+    "data corrupt": ("ncttt data corrupt digits --out digits-c --corruptions fog,contrast --severity 3,5",),
+    "data sheet": ("ncttt data sheet digits --out corruptions.png",),
+    "completion": ('eval "$(ncttt completion bash)"   # in ~/.bashrc',),
+}

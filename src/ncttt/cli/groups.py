@@ -1,0 +1,71 @@
+"""Which commands and which options stand together in the help; an option by its name, whatever command has it."""
+
+FEW = 8  # options that need no groups
+OTHER_COMMANDS = "other commands"
+OTHER_OPTIONS = "options"
+RECIPE = "how to train"
+
+COMMANDS = {
+    "begin": ("demo", "info"),
+    "train and adapt": ("train", "adapt"),
+    "measure": ("bench", "tune", "rows"),
+    "show": ("report", "figures"),
+    "data": ("data",),
+    "shell": ("completion",),
+}
+
+OPTIONS = {
+    "images": (
+        "data",
+        "split",
+        "held_out",
+        "test",
+        "images",
+        "skip",
+        "root",
+        "image_size",
+        "train_size",
+        "mean",
+        "std",
+        "skip_bad",
+        "corruption",
+        "corruptions",
+        "severity",
+        "severities",
+        "constants",
+        "frost",
+        "first",
+    ),
+    "model and method": (
+        "network",
+        "network_settings",
+        "start",
+        "model",
+        "checkpoint",
+        "layer",
+        "method",
+        "methods",
+        "method_settings",
+        "settings",
+        "train",
+        "trained",
+        "adapted",
+        "random",
+        "confirm",
+        "attribution",
+        "blend",
+    ),
+    "adaptation": (
+        "protocol",
+        "protocols",
+        "orders",
+        "batch_size",
+        "batch_sizes",
+        "steps",
+        "stop",
+        "norm",
+        "lr",
+    ),
+    "results": ("out", "store", "top", "tensorboard", "json"),
+    "running": ("executor", "workers", "address", "cache", "force", "resume", "seed", "seeds", "threads", "device"),
+}

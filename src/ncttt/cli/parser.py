@@ -1,0 +1,41 @@
+"""The parser of the command line: flags, dashes, help and complaints as `ncttt` wants them."""
+
+import sys
+from typing import Any, NoReturn
+
+from jsonargparse import ArgumentParser
+
+from ncttt.cli.complaints import complaint
+from ncttt.cli.help import help_text
+
+
+class Parser(ArgumentParser):
+    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
+
+    A tuple of words, and a list of them that is no option, are given word by word: `--images one two`.
+    """
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> Any:
+        positional = not args[0].startswith("-")
+        dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
+        if kwargs.get("type") is bool:
+            kwargs.update(nargs="?", const=True)
+        if _typehint(kwargs) in ((tuple[str, ...], list[str]) if positional else (tuple[str, ...],)):
+            kwargs = {key: value for key, value in kwargs.items() if key == "help" or not positional}
+            kwargs = {**kwargs, "action": "store", "type": str, "nargs": "+"}
+        action = super().add_argument(*dashed, *args, **kwargs)
+        action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
+        return action
+
+    def format_help(self, formatter: Any = None) -> str:
+        """The help of a group of commands, or of one."""
+        return help_text(self)
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Say in one line what was wrong, and exit with code 2."""
+        sys.stderr.write(f"ncttt: {complaint(message, getattr(ex, 'subcommand_parser', None) or self)}\n")
+        raise SystemExit(2)
+
+
+def _typehint(settings: dict[str, Any]) -> Any:
+    return getattr(settings.get("action"), "_typehint", None)

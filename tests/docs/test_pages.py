@@ -1,0 +1,80 @@
+"""What the pages show could be run: commands parse, Python compiles, names and links exist."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from page_contents import PAGES, ROOT, blocks, command_in, inline_commands, steps
+
+from ncttt.cli import command_parser
+from ncttt.cli.actions import commands_of, options_of
+
+PARSER = command_parser()
+COMMON = {"--help", "--version", "--debug", "--config", "--print-config"}
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_parse_and_python_compiles(page, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    for step in steps(page):
+        if step.words is None:
+            compile(step.text, step.name, "exec")
+            continue
+        assert parses(step.words), f"{step.name}: {step.text}\n{capsys.readouterr().err}"
+
+
+def parses(words: Sequence[str]) -> bool:
+    """Whether the command line takes these words, be it to show its help or a configuration."""
+    try:
+        PARSER.parse_args([word for word in words if word not in ("--debug", "--version")])
+    except SystemExit as stop:
+        return stop.code == 0
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_in_sentences_exist(page):
+    for words in inline_commands(page):
+        place, rest = PARSER, list(words)
+        while rest and rest[0] in commands_of(place):
+            place = commands_of(place)[rest.pop(0)]
+        assert not (commands_of(place) and rest and rest[0].islower()), f"no command {' '.join(words)!r}"
+        known = COMMON | {name for action in options_of(place) for name in action.option_strings}
+        assert {word.split("=")[0] for word in rest if word.startswith("--")} <= known, " ".join(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page):
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text()):
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists() or target == "changelog.md", f"{target} is not there"
+        if anchor:
+            assert anchor in anchors(found.read_text()), f"{target} has no {anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that headings get, on GitHub as on the site."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_checks_see_what_there_is_to_see():
+    found = [step for page in PAGES for step in steps(page)]
+    assert sum(step.words is not None for step in found) > 30
+    assert sum(step.words is None for step in found) > 8
+    assert list(blocks("```bash\nncttt info\n```\n\n    ncttt demo\n")) == [
+        (2, "bash", "ncttt info"),
+        (5, "", "ncttt demo"),
+    ]
+    assert command_in('eval "$(ncttt completion bash)"') == ("completion", "bash")
+    assert command_in("ncttt info > facts.txt") == ("info",)
+    assert parses(["train", "--data", "a", "--out", "b"])
+    assert not parses(["train", "--data", "a", "--out", "b", "--no-such-option", "3"])
+
+
+def test_the_site_has_every_page():
+    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    written = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert written - set(listed) == set()
+    assert set(listed) - written == {"changelog.md"}
