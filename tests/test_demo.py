@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from report.report_rows import row
 
 import ncttt
 from ncttt.cli import main
 from ncttt.demo import cifar10_grid, demo_table, digits_grid
 from ncttt.demo.trainings import METHODS, method_job, start_job
+from report.report_rows import row
 
 MODELS = {method: f"models/{method}" for method in METHODS}
 BATCH = {"settings": json.dumps({"name": "nc_ttt", "norm": "batch"}), "checkpoint": "own"}
