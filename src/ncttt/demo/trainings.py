@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,7 +40,7 @@ def start_job(epochs: int, seed: int) -> Job:
 METHODS: dict[str, dict[str, Any]] = {
     "source": {"layer": "layer4"},
     "ttt": {"layer": "layer2", "weight": 0.3},
-    "ttt_plus": {"layer": "layer4", "weight": 0.3},
+    "ttt_plus": {"layer": "layer4", "weight": 1.0},
     "clust3": {"layer": ["layer2", "layer3"], "weight": 0.2},
     "ttt_flow": {"layer": "layer3"},
     "nc_ttt": {"layer": "layer3", "weight": 1.0, "settings": {"moves": "layer1"}},
@@ -78,10 +79,14 @@ def trained_models(
     for done, (task, result) in enumerate(Processes(cores()).run(partial(_train, threads=1), tasks), 1):
         if isinstance(result, Failure):
             raise InputError(f"the training for {task.name} failed: {result.error}")
-        tell(f"trained for {task.name}, {done} of {len(tasks)}")
+        tell(f"trained for {task.name}, {done} of {len(tasks)}" + "".join(f"; {warning}" for warning in result))
     return {task.name: str(Path(task.folder) / "last") for task in tasks}
 
 
-def _train(task: Task, threads: int) -> dict[str, Any]:
+def _train(task: Task, threads: int) -> list[str]:
+    """What the finished training warns of."""
     torch.set_num_threads(threads)
-    return run_job(task.job, task.folder, resume=True, observers=[])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_job(task.job, task.folder, resume=True, observers=[])
+    return [str(warning.message) for warning in caught if f"epoch {task.job.recipe.epochs}," in str(warning.message)]
