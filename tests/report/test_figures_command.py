@@ -29,11 +29,11 @@ def test_the_gallery_is_what_can_be_drawn_and_the_help_lists_it(capsys):
     with pytest.raises(SystemExit) as done:
         main(["figures", "--help"])
     assert done.value.code == 0
-    help_text = " ".join(capsys.readouterr().out.split())
+    help_text = "".join(capsys.readouterr().out.split())
     assert main(["figures", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == list(GALLERY)
-    assert all(line in help_text for line in lines)
+    assert all("".join(line.split()) in help_text for line in lines)
 
 
 def test_figures_of_rows_from_a_store_or_its_csv_are_the_same_files(store, tmp_path, capsys):

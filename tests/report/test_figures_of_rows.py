@@ -131,7 +131,9 @@ def test_layers_draw_the_best_trial_of_each_pair():
         pair = trial["settings"]["layer"], trial["settings"]["method_settings.sigma_out"]
         best[pair] = max(best.get(pair, trial), trial, key=lambda one: one["accuracy"])
     order = [best[f"layer{layer}", sigma] for layer in (1, 2, 3, 4) for sigma in (0.01, 0.015, 0.025, 0.05)]
-    assert accuracy.images[0].get_array().ravel() == pytest.approx([100 * trial["accuracy"] for trial in order])
+    assert np.asarray(accuracy.images[0].get_array()).ravel() == pytest.approx(
+        [100 * trial["accuracy"] for trial in order]
+    )
     assert [text.get_text() for text in accuracy.texts] == [f"{100 * trial['accuracy']:.1f}" for trial in order]
     for text, trial in zip(gain.texts, order, strict=True):
         mean, low, high = (100 * trial["gain"][name] for name in ("mean", "low", "high"))

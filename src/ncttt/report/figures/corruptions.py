@@ -26,7 +26,7 @@ def draw_corruptions(clean: np.ndarray, corrupted: Mapping[str, np.ndarray]) -> 
     half = math.ceil(len(lines) / 2)
     names = list(lines)
     severities = max(len(tiles) for tiles in corrupted.values())
-    figure = new_figure(height=0.53 * half + 0.55)
+    figure = new_figure(height=0.5 * half + 0.6)
     for axes, shown in zip(figure.subplots(1, 2), (names[:half], names[half:]), strict=True):
         _draw(axes, [lines[name] for name in shown], severities)
         axes.set_yticks(_centres(len(shown), clean.shape[0]), labels=[spelled(name) for name in shown])

@@ -60,7 +60,10 @@ def draw_iterations(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
         _draw(axes, curve, span)
     for axes in panels[len(curves) :]:
         axes.remove()
-    figure.supxlabel("iterations")
+    for axes in panels[: len(curves) - COLUMNS if len(curves) > COLUMNS else 0]:
+        axes.tick_params(labelbottom=False)
+    for axes in panels[max(0, len(curves) - COLUMNS) : len(curves)]:
+        axes.set_xlabel("iterations")
     figure.supylabel("accuracy, %")
     found = next((axes for axes, curve in zip(panels, curves, strict=False) if curve.stop), panels[0])
     handles, names = found.get_legend_handles_labels()

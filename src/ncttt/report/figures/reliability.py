@@ -48,7 +48,7 @@ def draw_reliability(found: Mapping[str, Confidences]) -> Figure:
         below.bar(_lefts(), bins.images / bins.images.sum(), 1 / BINS, align="edge", color=GREY, edgecolor="white")
         below.set(xlabel="confidence", xlim=(0, 1), ylim=(0, 1), yticks=[0, 1])
     panels[0, 0].set_ylabel("accuracy")
-    panels[1, 0].set_ylabel("share of images")
+    panels[1, 0].set_ylabel("share")
     legend_below(figure, *panels[0, 0].get_legend_handles_labels())
     return figure
 

@@ -43,6 +43,7 @@ RULES: dict[str, Any] = {
     "axes.labelsize": FONT_SIZE,
     "legend.fontsize": FONT_SIZE,
     "figure.titlesize": FONT_SIZE,
+    "figure.labelsize": FONT_SIZE,
     "xtick.labelsize": TICK_SIZE,
     "ytick.labelsize": TICK_SIZE,
     "text.color": INK,
