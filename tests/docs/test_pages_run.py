@@ -26,6 +26,10 @@ LEFT_OUT = (
     ("docs/data", "photos/", "a folder of the reader's; the guide to own data makes one"),
     ("docs/corruptions", "generate(images", "a sketch: the images are the reader's"),
     ("docs/tables", "cifar10-small-ncttt", "takes hours"),
+    ("docs/adapt", "photos", "a folder of the reader's"),
+    ("docs/adapt", "held_out", "a sketch: the images are the reader's"),
+    ("docs/adapt", "monday", "folders of the reader's"),
+    ("docs/figures", "layer-sigma", "trains sixteen models"),
     ("docs/howto/cluster", "--executor ray", "Ray is tested by the tests of the executors"),
 )
 

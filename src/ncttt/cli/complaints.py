@@ -95,7 +95,7 @@ COMPLAINTS: tuple[tuple[str, Callable[[re.Match[str], ArgumentParser], Said]], .
     (r"arguments are required: (.+)", _arguments_missing),
     (r"Parser key \"config\": File does not exist: '(.+)'", _no_file),
     (
-        r"Parser key \"([\w.]+)\":.*?Expected an? (<.+?>|typing\.Literal\[.+?\]).*?(?:Got|Given) value: (.*)",
+        r"Parser key \"([\w.]+)\":.*?Expected an? (<.+?>|typing\.Literal\[.+?\]).*(?:Got|Given) value: (.*)",
         _wrong_value,
     ),
     (r"Parser key \"[\w.]+\": Unable to load config '(.+?)'", _no_file),

@@ -27,6 +27,10 @@ class Parser(ArgumentParser):
         action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
         return action
 
+    def _parse_optional(self, arg_string: str) -> Any:
+        # jsonargparse knows that this option needs no value by its name with an underscore alone.
+        return super()._parse_optional("--print_config" if arg_string == "--print-config" else arg_string)
+
     def format_help(self, formatter: Any = None) -> str:
         """The help of a group of commands, or of one."""
         return help_text(self)
