@@ -4,16 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-network zoo check format clean
+.PHONY: demo test test-network test-browser zoo check format clean
 
 demo: $(READY)
 	$(BIN)/ncttt demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile -m "not network"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not browser"
 
 test-network: $(READY)
 	$(BIN)/pytest -m network
+
+# The report page in a real browser: Debian's Chromium, which is installed if it is not here.
+CHROMIUM := /usr/bin/chromium
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+test-browser: $(READY)
+	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
+	$(BIN)/pip install --quiet --editable '.[browser]'
+	$(BIN)/pytest -m browser tests/browser
 
 # The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
 ZOO := start source ncttt clust3 ttt-flow ttt ttt-plus

@@ -18,12 +18,17 @@ Commands = dict[str, Any]  # a command's function, a group of them, or the group
 
 
 class Parser(ArgumentParser):
-    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same."""
+    """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
+
+    A list that is no option is given by its items alone.
+    """
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
         if kwargs.get("type") is bool:
             kwargs.update(nargs="?", const=True)
+        if args[0][0] != "-" and getattr(kwargs.get("action"), "_typehint", None) == list[str]:
+            kwargs = {"nargs": "+", "help": kwargs["help"]}  # several files, one after another
         return super().add_argument(*dashed, *args, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
@@ -41,7 +46,7 @@ class Parser(ArgumentParser):
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import bench, data, demo, info, rows, train, tune
+    from ncttt.cli import bench, data, demo, info, report, rows, train, tune
 
     return {
         "demo": demo.demo,
@@ -54,6 +59,7 @@ def commands() -> Commands:
             "export": rows.export,
             "seed": rows.seed,
         },
+        "report": report.report,
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify, corrupt and show data sets.",

@@ -14,11 +14,12 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ncttt.files import replace_files
+from ncttt.report import palette
 
 Settings = ParamSpec("Settings")
 
-# From the palette of Okabe and Ito; line styles and markers differ, too, so that no figure needs its colours.
-BLUE, ORANGE, VERMILION = "#0072B2", "#E69F00", "#D55E00"
+# Line styles and markers differ, too, so that no figure needs its colours.
+BLUE, ORANGE, VERMILION = palette.BLUE, palette.ORANGE, palette.VERMILION
 INK, GREY, PALE = "#222222", "#767676", "#EDEDED"
 # What belongs to the source, or is in-distribution, is blue; what is not, is vermilion.
 INSIDE, OUTSIDE = BLUE, VERMILION
