@@ -18,14 +18,16 @@ MARKERS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "M-4-4h8v8h-8z", "M0-5l5 8h-10z"
 
 
 class Scale:
-    """From values to pixels, with round numbers to mark.
+    """From values to pixels, with round numbers to mark; it covers `least` even where all values are the same.
 
-    >>> Scale(0.2, 9.7, 0, 100, count=5).ticks
+    >>> Scale([0.2, 9.7], 0, 100, least=1, count=5).ticks
     [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     """
 
-    def __init__(self, low: float, high: float, start: float, end: float, count: int = 4):
-        step = _round_step(max(high - low, 1e-3) / count)
+    def __init__(self, values: Iterable[float], start: float, end: float, *, least: float, count: int = 4):
+        found = list(values)
+        low, high = min(found), max(found)
+        step = _round_step(max(high - low, least) / count)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         last = max(last, first + 1)
         self.ticks = [round(step * number, 10) for number in range(first, last + 1)]
@@ -39,7 +41,7 @@ def curves_svg(curves: Sequence[Curve], name: str) -> Markup:
     """Accuracy against steps; few steps are drawn further apart than many."""
     counts = sorted({count for curve in curves for count in curve.mean})
     values = [value for curve in curves for value in curve.mean.values()]
-    across, up = _wide_apart(counts), Scale(min(values), max(values), HEIGHT - BOTTOM, TOP)
+    across, up = _wide_apart(counts), Scale(values, HEIGHT - BOTTOM, TOP, least=1)
     parts = [*_rules(up), *_axis_names("steps (logarithmic)", "accuracy, %")]
     parts += [_tick(x, str(count)) for count, x in _legible(across)]
     for place, curve in enumerate(curves):
@@ -69,8 +71,8 @@ def drift_svg(drift: Drift) -> Markup:
     """Score before (hollow) and after (full) adaptation across, accuracy up; numbers are those of the table."""
     scores = drift.scores
     both = [value for score in scores for value in (score.before, score.after)]
-    across = Scale(min(both), max(both), LEFT + 8, WIDTH - RIGHT - 8, count=3)
-    up = Scale(min(s.accuracy for s in scores), max(s.accuracy for s in scores), HEIGHT - BOTTOM, TOP)
+    across = Scale(both, LEFT + 8, WIDTH - RIGHT - 8, least=0.01, count=3)
+    up = Scale([score.accuracy for score in scores], HEIGHT - BOTTOM, TOP, least=1)
     parts = [*_rules(up), *_axis_names("shift score, 1 is like the source", "accuracy, %")]
     parts += [_tick(across(tick), f"{tick:g}") for tick in across.ticks]
     for number, score in enumerate(scores, start=1):
@@ -109,9 +111,9 @@ def _line(points: Sequence[tuple[float, float]], place: int, marked: Sequence[in
 
 def _rules(up: Scale) -> Iterable[Markup]:
     for tick in up.ticks:
-        yield Markup('<path class="rule" d="M{} {:.1f}H{}"/><text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:g}</text>').format(
-            LEFT, up(tick), WIDTH - RIGHT, LEFT - 6, up(tick) + 3.5, tick
-        )
+        y = up(tick)
+        yield Markup('<path class="rule" d="M{} {:.1f}H{}"/>').format(LEFT, y, WIDTH - RIGHT)
+        yield Markup('<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:g}</text>').format(LEFT - 6, y + 3.5, tick)
 
 
 def _tick(x: float, text: str) -> Markup:
