@@ -2,16 +2,22 @@
 
 import pytest
 
+from ncttt.report.table import MISSING
+
 pytestmark = pytest.mark.browser
 PHONE, DESK = ({"viewport": {"width": width, "height": 844}} for width in (390, 1400))
 
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # Texts that lie beyond the window, or are cut by their own box, unless a box around them scrolls.
-CUT = """() => [...document.querySelectorAll('h1, h2, h3, p, li, dt, dd, figcaption, summary, label, button, .who, .what')]
-  .filter((e) => e.offsetParent && !e.closest('.scroll, pre, .skip, .unseen'))
-  .filter((e) => { const box = e.getBoundingClientRect();
-    return box.right > innerWidth + 1 || box.left < -1 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline'; })
-  .map((e) => e.textContent.trim().slice(0, 60))"""
+CUT = """() => [...document.querySelectorAll(
+    'h1, h2, h3, p, li, dt, dd, figcaption, summary, label, button, .who, .what')]
+  .filter((part) => part.offsetParent && !part.closest('.scroll, pre, .skip, .unseen'))
+  .filter((part) => {
+    const box = part.getBoundingClientRect();
+    const cut = part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline';
+    return cut || box.right > innerWidth + 1 || box.left < -1;
+  })
+  .map((part) => part.textContent.trim().slice(0, 60))"""
 
 
 def column(page, name: str, table: str = "#methods") -> list[str]:
@@ -28,7 +34,7 @@ def column(page, name: str, table: str = "#methods") -> list[str]:
 
 
 def numbers(texts: list[str]) -> list[float]:
-    return [float(text.split()[0]) for text in texts if text != "–"]
+    return [float(text.split()[0]) for text in texts if text != MISSING]
 
 
 def test_a_click_sorts_and_another_turns_it_round(opened):
@@ -61,9 +67,9 @@ def test_missing_numbers_come_last_whichever_way_round(opened):
     for _ in range(2):
         button.click()
         found = column(opened, "Gain")
-        missing = found.count("–")
+        missing = found.count(MISSING)
         assert missing == 4
-        assert found[-missing:] == ["–"] * missing
+        assert found[-missing:] == [MISSING] * missing
 
 
 def test_filters_leave_what_was_asked_for_everywhere(opened):

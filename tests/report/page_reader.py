@@ -21,7 +21,9 @@ class Tag:
         found = []
         for part in self.inside:
             if isinstance(part, Tag):
-                fits = all(part.attributes.get(key.strip("_").replace("_", "-")) == value for key, value in attributes.items())
+                fits = all(
+                    part.attributes.get(key.strip("_").replace("_", "-")) == value for key, value in attributes.items()
+                )
                 found += [part] if fits and name in (None, part.name) else []
                 found += part.all(name, **attributes)
         return found

@@ -48,7 +48,9 @@ def test_the_table_has_the_mean_over_corruptions_without_clean_images(tmp_path):
     page = made(tmp_path, page_rows())
     table = page.one("section", id="methods").one("table")
     names = [header.text for header in table.one("thead").all("th")]
-    lines = {line.one("th").text: dict(zip(names[1:], line.all("td"), strict=True)) for line in table.one("tbody").all("tr")}
+    lines = {
+        line.one("th").text: dict(zip(names[1:], line.all("td"), strict=True)) for line in table.one("tbody").all("tr")
+    }
     assert list(lines) == ["source", "ptbn", "tent", "nc_ttt"]
     assert lines["source"]["Mean"].text == "41.50"
     assert lines["nc_ttt"]["Mean"].text == "64.50"
@@ -124,7 +126,8 @@ def test_what_rows_do_not_have_is_left_out(tmp_path):
 
 def test_filters_are_labelled_and_tables_are_described(tmp_path):
     page = made(tmp_path, many_rows())
-    labels = {label.one("span").text: label.one("select") for label in page.one("form").all("label")}
+    form = page.one("form")
+    labels = {label.text: form.one("select", id=label.attributes["for"]) for label in form.all("label")}
     assert set(labels) == {"Severity", "Protocol", "Method"}
     assert [option.text for option in labels["Severity"].all("option")] == ["all", "3", "5"]
     assert page.one("output").attributes["aria-live"] == "polite"

@@ -32,7 +32,7 @@ def about(rows: Sequence[Row]) -> dict[str, str]:
         "Methods": ", ".join(sorted(methods, key=lambda label: method_order(methods[label]))),
         "Corruptions": ", ".join(spelled(name) for name in sorted(corruptions, key=corruption_order)),
         "Severities": _values(row.get("severity") for row in rows if row.get("severity")),
-        "Severities of": _values(row.get("constants") for row in rows),
+        "Constants of severity": _values(row.get("constants") for row in rows),
         "Protocols": _values(row.get("protocol") for row in rows),
         "Order of images": _values(row.get("order") for row in rows),
         "Batch size": _values(row.get("batch_size") for row in rows),
@@ -73,4 +73,6 @@ def _checkpoint(row: Row) -> str:
 
 def _device(row: Row) -> str:
     threads = row.get("threads")
-    return f"{row.get('device') or 'unknown'}{f', {threads} threads' if threads else ''}".replace(" 1 threads", " 1 thread")
+    return f"{row.get('device') or 'unknown'}{f', {threads} threads' if threads else ''}".replace(
+        " 1 threads", " 1 thread"
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,7 +58,9 @@ class OfWay:
     @cached_property
     def best_on(self) -> dict[str, set[str]]:
         """The names of the best lines on each corruption."""
-        return {name: _best({line.name: line.each.get(name) for line in self.way.lines}) for name in self.way.corruptions}
+        return {
+            name: _best({line.name: line.each.get(name) for line in self.way.lines}) for name in self.way.corruptions
+        }
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,7 @@ class Page:
         return sum(len(one.way.lines) for one in self.ways)
 
 
-def collect(
-    rows: Sequence[Row], title: str | None, examples: Iterable[Example], comparisons: Sequence[Judged]
-) -> Page:
+def collect(rows: Sequence[Row], title: str | None, examples: Iterable[Example], comparisons: Sequence[Judged]) -> Page:
     """Everything that these rows tell."""
     ways = ways_of(rows)
     facets = [_facet(name, ways) for name in (*LABELS, "method")]
@@ -109,7 +110,10 @@ def _of_way(way: Way, comparisons: Sequence[Judged]) -> OfWay:
 
 
 def _best(numbers: dict[str, Number | None]) -> set[str]:
-    return {name for name, number in zip(numbers, best_in_bold(list(numbers.values())), strict=True) if number and number.bold}
+    """The names of the highest numbers; nobody is best where all are alike."""
+    shown = zip(numbers, best_in_bold(list(numbers.values())), strict=True)
+    best = {name for name, number in shown if number and number.bold}
+    return best if len(best) < len(numbers) else set()
 
 
 def _facet(name: str, ways: Sequence[Way]) -> Facet:
@@ -117,12 +121,8 @@ def _facet(name: str, ways: Sequence[Way]) -> Facet:
     return Facet(name, LABELS.get(name, "Method"), tuple(values))
 
 
-def _paper(rows: Sequence[Row]) -> list[Table]:
+def _paper(rows: Sequence[Row]) -> Iterator[Table]:
     """Our numbers beside the paper's, for the data sets that it has."""
-    tables = []
     for data in sorted({row["data"] for row in rows}):
-        try:
-            tables += beside_paper([row for row in rows if row["data"] == data])
-        except InputError:  # the paper has none of these
-            continue
-    return tables
+        with suppress(InputError):  # the paper has none of these
+            yield from beside_paper([row for row in rows if row["data"] == data])

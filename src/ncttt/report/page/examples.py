@@ -58,12 +58,14 @@ def _in_turn(store: Store, line: MethodLine, sources: dict[tuple, Row]) -> Itera
     shifted = [row for row in line.rows if row["corruption"] != CLEAN]
     rows = sorted(shifted, key=lambda row: (corruption_order(row["corruption"]), row.get("seed") or 0))
     firsts = {row["corruption"]: row for row in reversed(rows)}  # one seed of each corruption is enough
-    each = [_changed(store, row, sources.get(_same(row)), line.name) for row in rows if firsts[row["corruption"]] is row]
+    each = [
+        _changed(store, row, sources.get(_same(row)), line.name) for row in rows if firsts[row["corruption"]] is row
+    ]
     return (found for found in chain.from_iterable(zip_longest(*each)) if found is not None)
 
 
 def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterator[Example]:
-    """The images of a row that adaptation changed: the first that was mended, the first broken, the second mended ..."""
+    """The images of a row that adaptation changed: the first mended, the first broken, the second mended ..."""
     before, after = _predicted(store, source), _predicted(store, row)
     scene = _scene(store, row)
     if before is None or after is None or scene is None or not len(scene[1]) == len(before) == len(after):

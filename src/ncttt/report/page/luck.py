@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ class Judged:
         """The difference over all corruptions in points, its interval, and what it means."""
         mean, low, high = (100 * float(value) for value in self.found.overall.difference)
         verdict = "is more than luck" if self.found.overall.difference.significant else "may be luck"
+        if mean == low == high == 0:
+            return "no difference at all"
         return f"{mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}) {verdict}"
 
 
@@ -43,10 +46,8 @@ def _of_way(store: Store, way: Way) -> Iterator[Judged]:
     for line in way.lines:
         for other in way.lines:
             if _rests_on(line, other):
-                try:
+                with suppress(InputError):  # no predictions, too few batches, or rows that are not of the same images
                     yield Judged(way.place, line.column, other.column, _compare(store, way, line, other))
-                except InputError:  # no predictions, too few batches, or rows that are not of the same images
-                    continue
 
 
 def _rests_on(line: MethodLine, other: MethodLine) -> bool:

@@ -29,7 +29,7 @@ class Scale:
         low, high = min(found), max(found)
         step = _round_step(max(high - low, least) / count)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        last = max(last, first + 1)
+        last = max(last, first + math.ceil(least / step))
         self.ticks = [round(step * number, 10) for number in range(first, last + 1)]
         self._start, self._ratio = start, (end - start) / (self.ticks[-1] - self.ticks[0])
 
@@ -77,17 +77,18 @@ def drift_svg(drift: Drift) -> Markup:
     parts += [_tick(across(tick), f"{tick:g}") for tick in across.ticks]
     for number, score in enumerate(scores, start=1):
         before, after, y = across(score.before), across(score.after), up(score.accuracy)
-        parts.append(
-            Markup(
-                '<g class="score"><title>{}: {:.3f} to {:.3f}, accuracy {:.2f} %</title>'
-                '<path d="M{:.1f} {:.1f}H{:.1f}"/><circle class="before" cx="{:.1f}" cy="{:.1f}" r="3.5"/>'
-                '<circle class="after" cx="{:.1f}" cy="{:.1f}" r="3.5"/>'
-                '<text x="{:.1f}" y="{:.1f}">{}</text></g>'
-            ).format(
-                score.corruption, score.before, score.after, score.accuracy,
-                before, y, after, before, y, after, y, min(before, after) - 6, y + 3.5, number,
-            )  # fmt: skip
-        )
+        place = (min(before, after) - 6, "end") if number % 2 else (max(before, after) + 6, "start")  # neighbours apart
+        told = f"{score.corruption}: {score.before:.3f} to {score.after:.3f}, accuracy {score.accuracy:.2f} %"
+        parts += [
+            Markup('<g class="score"><title>{}</title><path d="M{:.1f} {:.1f}H{:.1f}"/>').format(
+                told, before, y, after
+            ),
+            Markup('<circle class="before" cx="{:.1f}" cy="{:.1f}" r="3.5"/>').format(before, y),
+            Markup('<circle class="after" cx="{:.1f}" cy="{:.1f}" r="3.5"/>').format(after, y),
+            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text></g>').format(
+                place[0], y + 3.5, place[1], number
+            ),
+        ]
     return _drawing(parts, f"Shift score and accuracy of {drift.line.name}")
 
 
@@ -113,7 +114,9 @@ def _rules(up: Scale) -> Iterable[Markup]:
     for tick in up.ticks:
         y = up(tick)
         yield Markup('<path class="rule" d="M{} {:.1f}H{}"/>').format(LEFT, y, WIDTH - RIGHT)
-        yield Markup('<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:g}</text>').format(LEFT - 6, y + 3.5, tick)
+        yield Markup('<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{:g}</text>').format(
+            LEFT - 6, y + 3.5, tick
+        )
 
 
 def _tick(x: float, text: str) -> Markup:

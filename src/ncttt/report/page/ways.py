@@ -146,9 +146,7 @@ def _source_mean(
     return None
 
 
-def _share_rows(
-    rows: Sequence[Row], column: Column, found: Measurements, others: Sequence[Measurements]
-) -> list[Row]:
+def _share_rows(rows: Sequence[Row], column: Column, found: Measurements, others: Sequence[Measurements]) -> list[Row]:
     """The rows of one method in one way, and whatever its checkpoint gave without steps."""
     if found.axes["sequence"] is not None or column.method in OWN_NORM:
         return []
