@@ -7,17 +7,25 @@ DOCS_READY := $(VENV)/.docs-ready
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network check docs docs-check format clean
+.PHONY: demo test test-network test-browser check docs docs-check format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow
 
 demo: $(READY)
 	$(BIN)/ncttt demo
 
 test: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
 
 test-network: $(READY)
 	$(BIN)/pytest -m network
+
+# The report page in a real browser: Debian's Chromium, which is installed if it is not here.
+CHROMIUM := /usr/bin/chromium
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+test-browser: $(READY)
+	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
+	$(BIN)/pip install --quiet --editable '.[browser]'
+	$(BIN)/pytest -m browser tests/browser
 
 # The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
 zoo: $(READY)

@@ -17,7 +17,7 @@ Commands = dict[str, Any]  # a command's function, a group of them, or the group
 
 def commands() -> Commands:
     """Every command by name."""
-    from ncttt.cli import adapt, bench, completion, data, demo, figures, info, rows, train, tune
+    from ncttt.cli import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
 
     return {
         "demo": demo.demo,
@@ -31,6 +31,7 @@ def commands() -> Commands:
             "export": rows.export,
             "seed": rows.seed,
         },
+        "report": report.report,
         "figures": figures.figures,
         "info": info.info,
         "data": {

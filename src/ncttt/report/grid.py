@@ -24,12 +24,16 @@ WANTED = ("data", "corruption", "method", "accuracy")
 
 @dataclass(frozen=True)
 class Measurements:
-    """The rows of one table: accuracy in percent of each column, on each corruption, with each seed."""
+    """The rows of one table: accuracy in percent of each column, on each corruption, with each seed.
+
+    `rows` are what it was read from, one for each corruption.
+    """
 
     data: str
     axes: dict[str, Any]
     title: str
     accuracy: dict[Column, dict[str, dict[Any, float]]]
+    rows: tuple[Row, ...]
 
     @property
     def names(self) -> dict[Column, str]:
@@ -150,7 +154,7 @@ def _measurements(data: str, axes: dict[str, Any], title: str, rows: Sequence[Ro
                 f"{row['corruption']} and differ in nothing that a table shows; give it those of one grid"
             )
         seeds[row.get("seed")] = 100 * row["accuracy"]
-    return Measurements(data, axes, title, accuracy)
+    return Measurements(data, axes, title, accuracy, tuple(rows))
 
 
 def _title(data: str, axes: dict[str, Any], tables: Sequence[dict[str, Any]]) -> str:

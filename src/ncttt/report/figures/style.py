@@ -14,12 +14,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ncttt.files import replace_files
+from ncttt.report import palette
 
 Settings = ParamSpec("Settings")
 
-# From the palette of Okabe and Ito; line styles and markers differ, too, so that no figure needs its colours.
-BLUE, ORANGE, VERMILION = "#0072B2", "#E69F00", "#D55E00"
-SKY, GREEN, YELLOW, PURPLE = "#56B4E9", "#009E73", "#F0E442", "#CC79A7"
+# Line styles and markers differ, too, so that no figure needs its colours.
+BLUE, ORANGE, VERMILION = palette.BLUE, palette.ORANGE, palette.VERMILION
+SKY, GREEN, YELLOW, PURPLE = palette.SKY, palette.GREEN, palette.YELLOW, palette.PURPLE
 INK, GREY, PALE = "#222222", "#767676", "#EDEDED"
 # What belongs to the source, or is in-distribution, is blue; what is not, is vermilion.
 INSIDE, OUTSIDE = BLUE, VERMILION

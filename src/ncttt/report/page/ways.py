@@ -1,0 +1,173 @@
+"""What was measured alike, as the page shows it: one way of running, and a line for each method in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ncttt.errors import InputError
+from ncttt.report.columns import Column, column_of, named_columns
+from ncttt.report.grid import AXES, Measurements, Row, corruptions_only, measurements
+from ncttt.report.order import CLEAN
+from ncttt.report.shares import OWN_NORM, Share, shares, shares_of_corruptions
+from ncttt.report.table import Number, average
+
+BESIDES = ("ece", "images_per_second", "steps_taken", "mended", "broken")  # averaged beside the accuracy
+
+
+@dataclass(frozen=True)
+class MethodLine:
+    """One method in one way: accuracy on each corruption and over all, and what its gain is made of.
+
+    `facets` are what the page is filtered by; `gain` is that over the same checkpoint without adaptation.
+    """
+
+    name: str
+    column: Column
+    facets: dict[str, str]
+    rows: tuple[Row, ...]
+    mean: Number | None
+    gain: Number | None
+    each: dict[str, Number]
+    besides: dict[str, float | None]
+    share: Share | None
+    share_of: tuple[Share, ...]
+
+    @property
+    def clean(self) -> Number | None:
+        """Accuracy on clean images, where they were measured."""
+        return self.each.get(CLEAN)
+
+
+@dataclass(frozen=True)
+class Way:
+    """Rows that may stand in one table: `corruptions` are all of its lines, `scored` those that count in the mean."""
+
+    title: str
+    axes: dict[str, Any]
+    facets: dict[str, str]
+    corruptions: tuple[str, ...]
+    scored: tuple[str, ...]
+    lines: tuple[MethodLine, ...]
+
+    @property
+    def name(self) -> str:
+        """The title without what all have in common."""
+        return self.title.removeprefix("Accuracy (%) on ")
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What tells it from other ways, whatever it is called."""
+        return (self.facets["data"], *self.axes.values())
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether one row saw many corruptions, so that only its accuracy is known for each."""
+        return self.axes["sequence"] is not None
+
+
+def ways_of(rows: Iterable[Row]) -> list[Way]:
+    """Every way in which rows were run, data set by data set."""
+    by_data: dict[Any, list[Row]] = {}
+    for row in rows:
+        _check(row)
+        by_data.setdefault(row["data"], []).append(row)
+    if not by_data:
+        raise InputError("a page was asked for and no rows were given; is the store empty?")
+    return [way for data in sorted(by_data, key=str) for way in _ways(by_data[data])]
+
+
+def _check(row: Row) -> None:
+    accuracy = row.get("accuracy")
+    if not isinstance(accuracy, (int, float)) or not 0 <= accuracy <= 1:
+        raise InputError(f"an accuracy is a number from 0 to 1; {row.get('method')} has {accuracy!r}")
+
+
+def _ways(rows: Sequence[Row]) -> list[Way]:
+    found = measurements(rows)
+    names = named_columns(column for one in found for column in one.accuracy)
+    return [_way(one, found, names) for one in found]
+
+
+def _way(found: Measurements, others: Sequence[Measurements], names: Mapping[Column, str]) -> Way:
+    scored = tuple(corruptions_only(found.corruptions)) or tuple(found.corruptions)
+    facets = {"data": found.data} | {name: facet(name, found.axes[name]) for name in AXES}
+    lines = [_line(found, column, scored, others, names[column], facets) for column in found.names]
+    return Way(found.title, found.axes, facets, tuple(found.corruptions), scored, tuple(lines))
+
+
+def facet(name: str, value: Any) -> str:
+    """A value that one can filter by, as text.
+
+    >>> facet("severity", 0), facet("sequence", "fog+snow"), facet("batch_size", 64)
+    ('clean', 'fog, snow', '64')
+    """
+    if name == "severity" and not value:
+        return CLEAN
+    return "" if value is None else ", ".join(str(value).split("+"))
+
+
+def _line(
+    found: Measurements,
+    column: Column,
+    scored: Sequence[str],
+    others: Sequence[Measurements],
+    name: str,
+    facets: Mapping[str, str],
+) -> MethodLine:
+    rows = tuple(row for row in found.rows if column_of(row) == column)
+    mean, source = found.mean(column, scored), _source_mean(found, column, scored, others)
+    gained = mean is not None and source is not None and column.method != "source"
+    parts = _share_rows(rows, column, found, others)
+    return MethodLine(
+        name,
+        column,
+        dict(facets) | {"checkpoint": str(column.checkpoint or ""), "method": column.label},
+        rows,
+        mean,
+        Number(mean.mean - source.mean, signed=True) if gained else None,
+        {name: number for name in found.corruptions if (number := found.number(column, name)) is not None},
+        {name: _mean_of(rows, name, scored) for name in BESIDES},
+        next(iter(shares(parts)), None),
+        tuple(shares_of_corruptions(parts)),
+    )
+
+
+def _source_mean(
+    found: Measurements, column: Column, scored: Sequence[str], others: Sequence[Measurements]
+) -> Number | None:
+    """The same checkpoint as it is; it learns nothing, so another protocol's rows serve where this one has none."""
+    for one in [found, *(other for other in others if _alike(found, other))]:
+        for candidate in one.accuracy:
+            if (candidate.method, candidate.checkpoint) == ("source", column.checkpoint):
+                return one.mean(candidate, scored)
+    return None
+
+
+def _share_rows(rows: Sequence[Row], column: Column, found: Measurements, others: Sequence[Measurements]) -> list[Row]:
+    """The rows of one method in one way, and whatever its checkpoint gave without steps."""
+    if found.axes["sequence"] is not None or column.method in OWN_NORM:
+        return []
+    alike = [found, *(other for other in others if _alike(found, other))]
+    still = [row for one in alike for row in one.rows if column_of(row).method in OWN_NORM]
+    return [*rows, *(row for row in still if row.get("checkpoint") == column.checkpoint)]
+
+
+def _alike(found: Measurements, other: Measurements) -> bool:
+    return other is not found and all(found.axes[name] == other.axes[name] for name in AXES if name != "protocol")
+
+
+def _mean_of(rows: Sequence[Row], name: str, scored: Sequence[str]) -> float | None:
+    """The mean of a column over the rows that count; of images that changed, their share in percent."""
+    values = [_value(row, name) for row in rows if row["corruption"] in scored]
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return average(known) if known else None
+
+
+def _value(row: Row, name: str) -> float | None:
+    value, images = row.get(name), row.get("images")
+    if value is None or name not in ("mended", "broken"):
+        return value
+    return 100 * value / images if images else None

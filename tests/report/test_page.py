@@ -1,0 +1,245 @@
+"""The report page: what it says, what it holds, and what it must not do."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from page_reader import read_page
+from page_rows import many_rows, page_rows
+
+from ncttt.cli import main
+from ncttt.errors import InputError
+from ncttt.report import paper_accuracy
+from ncttt.report.page import Example, write_page
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154"
+    "08d763f8cfc000000301010018dd8db00000000049454e44ae426082"
+)
+
+
+def made(tmp_path, rows, **more):
+    return read_page(write_page(rows, tmp_path / "report", **more))
+
+
+def said(page) -> str:
+    return page.one("section", id="short").text
+
+
+def test_a_page_has_every_section_and_stands_alone(tmp_path):
+    example = Example(PIXEL, "cat", "dog", "cat", "fog", "nc_ttt")
+    page = made(tmp_path, page_rows(), examples=[example])
+    ids = {section.attributes.get("id") for section in page.all("section")} - {None}
+    assert ids == {"short", "methods", "corruptions", "shares", "steps", "drift", "examples", "paper", "run", "repeat"}
+    links = [link.attributes["href"] for link in page.one("nav").all("a")]
+    assert {link.removeprefix("#") for link in links} == ids
+    sources = [tag.attributes[name] for tag in page.all() for name in ("src", "href") if name in tag.attributes]
+    assert [source for source in sources if not source.startswith(("#", "data:image/png;base64,"))] == []
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert re.findall(r"https?://|@import|url\(", text) == []
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
+        "index.html", "tables.csv", "tables.md", "tables.tex",
+    ]  # fmt: skip
+
+
+def test_the_table_has_the_mean_over_corruptions_without_clean_images(tmp_path):
+    page = made(tmp_path, page_rows())
+    table = page.one("section", id="methods").one("table")
+    names = [header.text for header in table.one("thead").all("th")]
+    lines = {
+        line.one("th").text: dict(zip(names[1:], line.all("td"), strict=True)) for line in table.one("tbody").all("tr")
+    }
+    assert list(lines) == ["source", "ptbn", "tent", "nc_ttt"]
+    assert lines["source"]["Mean"].text == "41.50"
+    assert lines["nc_ttt"]["Mean"].text == "64.50"
+    assert float(lines["nc_ttt"]["Mean"].attributes["data-value"]) == pytest.approx(64.5)
+    assert [lines["nc_ttt"][name].text for name in ("Gain", "Statistics", "Steps")] == ["+23.00", "+20.00", "+3.00"]
+    assert lines["nc_ttt"]["Clean"].text == "90.00"
+    assert lines["nc_ttt"]["Mended"].text == "3.00"
+    assert [line for line, cells in lines.items() if cells["Mean"].all("strong")] == ["nc_ttt"]
+
+
+def test_the_headline_says_who_is_best_and_what_it_is_made_of(tmp_path):
+    text = said(made(tmp_path, page_rows()))
+    assert "nc_ttt has the highest mean accuracy, 64.50 % over 2 corruptions." in text
+    assert "+23.00 points over the same checkpoint without adaptation (41.50 %)" in text
+    assert "Batch statistics alone give +20.00 points; steps on top of them: nc_ttt +3.00 and tent +1.00." in text
+    assert "cannot be told here" in text
+    assert "Worse than no adaptation" not in text
+
+
+def test_the_headline_is_honest_when_the_method_hurts(tmp_path):
+    text = said(made(tmp_path, page_rows({"source": None, "ptbn": 0.0, "nc_ttt": -0.05}, statistics=-0.1)))
+    assert "No method helps here: without adaptation the accuracy is highest, 41.50 % over 2 corruptions" in text
+    assert "Worse than no adaptation at all: nc_ttt (-15.00) and ptbn (-10.00)." in text
+    assert "Batch statistics alone give -10.00 points; steps on top of them: nc_ttt -5.00." in text
+
+
+def test_the_headline_does_not_praise_steps_that_only_share_the_gain_of_statistics(tmp_path):
+    text = said(made(tmp_path, page_rows({"source": None, "ptbn": 0.0, "nc_ttt": -0.01})))
+    assert "ptbn has the highest mean accuracy" in text
+    assert "steps on top of them: nc_ttt -1.00" in text
+
+
+def test_a_tie_is_told_as_one(tmp_path):
+    assert "ptbn and tent share the highest mean accuracy" in said(
+        made(tmp_path, page_rows({"source": None, "ptbn": 0.0, "tent": 0.0}))
+    )
+
+
+def test_a_method_that_lacks_a_corruption_is_not_ranked(tmp_path):
+    rows = [one for one in page_rows() if (one["method"], one["corruption"]) != ("nc_ttt", "fog")]
+    assert "tent has the highest mean accuracy" in said(made(tmp_path, rows))
+
+
+def test_whatever_rows_say_is_text_and_never_markup(tmp_path):
+    bad = "<script>alert(1)</script>"
+    rows = [
+        one | {"method": bad, "checkpoint": '"><img src=x onerror=alert(2)>', "machine": "<b>m</b>"}
+        if one["method"] == "nc_ttt"
+        else one
+        for one in page_rows()
+    ]
+    example = Example(PIXEL, "<i>cat</i>", "&amp;", "dog", "<u>", bad)
+    page = made(tmp_path, rows, title="<h1>title</h1>", examples=[example])
+    script, image = page.one("script"), page.one("img")
+    assert "alert" not in script.text
+    assert image.attributes["src"].startswith("data:image/png;base64,")
+    assert page.one("h1").text == "<h1>title</h1>"
+    assert bad in page.one("section", id="methods").text
+    assert "<b>m</b>" in page.one("section", id="run").text
+    assert page.all("i") == page.all("u") == page.one("section", id="run").all("b") == []
+    policy = page.one("meta", http_equiv="Content-Security-Policy").attributes["content"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def test_what_rows_do_not_have_is_left_out(tmp_path):
+    row = {"data": "photos", "corruption": "fog", "severity": 5, "method": "source", "accuracy": 0.5}
+    page = made(tmp_path, [row])
+    ids = {section.attributes.get("id") for section in page.all("section")} - {None}
+    assert ids == {"short", "methods", "corruptions", "run", "repeat"}
+    assert "source alone was measured: 50.00 %" in said(page)
+
+
+def test_filters_are_labelled_and_tables_are_described(tmp_path):
+    page = made(tmp_path, many_rows())
+    form = page.one("form")
+    labels = {label.text: form.one("select", id=label.attributes["for"]) for label in form.all("label")}
+    assert set(labels) == {"Severity", "Protocol", "Method"}
+    assert [option.text for option in labels["Severity"].all("option")] == ["all", "3", "5"]
+    assert page.one("output").attributes["aria-live"] == "polite"
+    for table in page.all("table"):
+        assert table.one("caption").text
+        assert all(header.attributes["scope"] in ("col", "row") for header in table.all("th"))
+    lines = page.one("section", id="methods").one("tbody").all("tr")
+    assert len(lines) == 44
+    assert {line.attributes["data-severity"] for line in lines} == {"3", "5"}
+    assert len(page.one("section", id="corruptions").all("table")[0].one("thead").all("th")) == 1 + 2 + 1 + 16
+
+
+def test_several_data_sets_share_a_page_and_several_tables_make_several_files(tmp_path):
+    rows = page_rows() + [one | {"data": "digits", "key": f"digits/{one['key']}"} for one in page_rows()]
+    page = made(tmp_path, rows)
+    assert {"cifar10", "digits"} <= {option.text for option in page.one("form").all("option")}
+    assert (tmp_path / "report" / "tables-2.csv").is_file()
+
+
+def test_curves_and_drift_have_their_numbers_as_text(tmp_path):
+    page = made(tmp_path, page_rows())
+    table = page.one("section", id="steps").all("table")[-1]
+    assert [cell.text for cell in table.one("tfoot").all("td")] == ["61.50", "64.50"]
+    lines = [[cell.text for cell in line.all("td")] for line in page.one("section", id="drift").one("tbody").all("tr")]
+    assert lines[1] == ["0.610", "0.800", "64.00"]
+    for drawing in page.all("svg", role="img"):
+        assert drawing.attributes["aria-label"]
+        assert "nan" not in str(drawing)
+
+
+def test_the_paper_stands_beside_rows_of_its_data_alone(tmp_path):
+    text = made(tmp_path, page_rows()).one("section", id="paper").text
+    assert f"{paper_accuracy('cifar10', 5, 'fog', 'nc_ttt'):.2f}" in text
+    other = [one | {"data": "digits"} for one in page_rows()]
+    assert made(tmp_path, other).all("section", id="paper") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accuracy": 63.0}, "from 0 to 1"),
+        ({"accuracy": float("nan")}, "from 0 to 1"),
+        ({"accuracy_at": "[1]"}, "accuracy_at is a JSON object"),
+        ({"settings": "{"}, "settings of a row are a JSON object"),
+        ({"data": None}, "without data"),
+    ],
+)
+def test_rows_that_make_no_sense_are_refused(tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        write_page([page_rows()[0] | changes], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_rows_and_a_file_in_place_of_the_folder_are_told(tmp_path):
+    with pytest.raises(InputError, match="no rows were given"):
+        write_page([], tmp_path)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        write_page(page_rows(), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_importing_reports_imports_neither_torch_nor_jinja_nor_matplotlib():
+    check = "import sys, ncttt.report; print([m for m in ('torch', 'jinja2', 'matplotlib') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_command_takes_stores_and_csv_files(store, tmp_path, capsys):
+    rows = page_rows()
+    for one in rows:
+        store.write(one)
+    assert main(["rows", "export", str(store.path), str(tmp_path / "rows.csv")]) == 0
+    capsys.readouterr()
+    files = [str(store.path), str(tmp_path / "rows.csv")]
+    assert main(["report", *files, "--out", str(tmp_path / "out"), "--title", "Mine", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"] == len(rows)  # each cell once, though both files have it
+    assert "nc_ttt has the highest" in told["findings"][0]["says"][0]
+    assert read_page(tmp_path / "out" / "index.html").one("h1").text == "Mine"
+
+
+def bad_inputs(tmp_path, store) -> dict:
+    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.csv").write_text(",".join(page_rows()[0]) + "\n")
+    (tmp_path / "text.sqlite").write_text("no store at all, but a text that is long enough")
+    (tmp_path / "file").write_text("")
+    store.write(page_rows()[0])
+    good = str(store.path)
+    return {
+        "missing": (["nowhere.sqlite"], "there is no store or CSV nowhere.sqlite"),
+        "a folder": ([str(tmp_path)], "there is no store or CSV"),
+        "foreign": ([str(tmp_path / "foreign.csv")], "is no export of a store"),
+        "no rows": ([str(tmp_path / "empty.csv")], "has no rows"),
+        "no store": ([str(tmp_path / "text.sqlite")], "cannot use the store"),
+        "examples": ([good, "--examples", "-1"], "examples are 0 or more"),
+        "a file as folder": ([good, "--out", str(tmp_path / "file")], "is a file"),
+        "unwritable": ([good, "--out", "/proc/report"], "/proc/report"),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["missing", "a folder", "foreign", "no rows", "no store", "examples", "a file as folder", "unwritable"]
+)
+def test_what_the_user_did_wrong_is_one_clear_line(name, tmp_path, store, capsys):
+    arguments, message = bad_inputs(tmp_path, store)[name]
+    assert main(["report", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_an_empty_store_is_told(store, capsys):
+    assert main(["report", str(store.path)]) == 2
+    assert "has no rows" in capsys.readouterr().err
