@@ -71,7 +71,7 @@ def test_examples_parse(example, monkeypatch):
     inner = example.removeprefix('eval "$(').split(')"')[0]
     words = shlex.split(inner, comments=True)
     assert words[0] == "ncttt"
-    command_parser().parse_args(words[1:])
+    ALL[""].parse_args(words[1:])
 
 
 def test_help_and_complaints_wait_for_nothing_heavy():

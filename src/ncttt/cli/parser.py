@@ -23,8 +23,9 @@ class Parser(ArgumentParser):
         if _typehint(kwargs) in ((tuple[str, ...], list[str]) if positional else (tuple[str, ...],)):
             kwargs = {key: value for key, value in kwargs.items() if key == "help" or not positional}
             kwargs = {**kwargs, "action": "store", "type": str, "nargs": "+"}
-        action = super().add_argument(*dashed, *args, **kwargs)
-        action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
+        action: Any = super().add_argument(*dashed, *args, **kwargs)
+        if action is not None:  # as for a group of options
+            action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
         return action
 
     def _parse_optional(self, arg_string: str) -> Any:
