@@ -32,6 +32,7 @@ LEFT_OUT = (
     ("docs/adapt", "photos", "a folder of the reader's"),
     ("docs/adapt", "held_out", "a sketch: the images are the reader's"),
     ("docs/adapt", "monday", "folders of the reader's"),
+    ("docs/report", "bench.sqlite", "needs the rows of a benchmark"),
     ("docs/figures", "layer-sigma", "trains sixteen models"),
     ("docs/howto/cluster", "--executor ray", "Ray is tested by the tests of the executors"),
 )

@@ -37,19 +37,19 @@ def test_the_gallery_is_what_can_be_drawn_and_the_help_lists_it(capsys):
 
 
 def test_figures_of_rows_from_a_store_or_its_csv_are_the_same_files(store, tmp_path, capsys):
-    names = "iterations,attribution,shift"
-    assert main(["figures", names, "--rows", store, "--out", str(tmp_path / "one")]) == 0
+    names = ["iterations", "attribution", "shift"]
+    assert main(["figures", *names, "--rows", store, "--out", str(tmp_path / "one")]) == 0
     printed = capsys.readouterr().out.split()
-    assert printed == [str(tmp_path / "one" / f"{n}.{kind}") for n in names.split(",") for kind in ("svg", "png")]
-    assert main(["figures", names, "--rows", store.replace(".sqlite", ".csv"), "--out", str(tmp_path / "two")]) == 0
+    assert printed == [str(tmp_path / "one" / f"{n}.{kind}") for n in names for kind in ("svg", "png")]
+    assert main(["figures", *names, "--rows", store.replace(".sqlite", ".csv"), "--out", str(tmp_path / "two")]) == 0
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
 def test_figures_of_a_model_need_nothing_and_are_the_same_twice(tmp_path):
     options = ["--images", "30", "--steps", "1"]
-    assert main(["figures", "tsne,reliability,corruptions", *options, "--out", str(tmp_path / "one")]) == 0
-    assert main(["figures", "tsne,reliability", *options, "--out", str(tmp_path / "two")]) == 0
+    assert main(["figures", "tsne", "reliability", "corruptions", *options, "--out", str(tmp_path / "one")]) == 0
+    assert main(["figures", "tsne", "reliability", *options, "--out", str(tmp_path / "two")]) == 0
     assert len(list((tmp_path / "one").iterdir())) == 6
     for path in (tmp_path / "two").iterdir():
         assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()

@@ -38,7 +38,7 @@ def demo(
     from ncttt.benchmark.watching import watcher
     from ncttt.cli.bench_output import complain, show
     from ncttt.demo import cifar10_grid, demo_table, digits_grid, pretrained_grid, trained_models
-    from ncttt.report.page import write_page
+    from ncttt.report.page import examples_of, judge, write_page
 
     began = time.monotonic()
     if data == "cifar10":
@@ -49,13 +49,15 @@ def demo(
         grid = digits_grid(trained_models(out, epochs, seed, tell=_tell), images, seed)
     cells = cells_of(grid)
     with Store(Path(out) / "rows.sqlite") as store:
-        outcome = run_cells(cells, store, executor("processes", grid.threads), watcher=watcher())
-    complain(outcome.failures)
-    page = write_page(outcome.rows, out, title=f"Every method on shifted images: {data}")
+        outcome = run_cells(cells, store, executor("processes", grid.threads), predictions=True, watcher=watcher())
+        complain(outcome.failures)
+        rows = outcome.rows
+        shown = {"examples": examples_of(store, rows, 12), "comparisons": judge(store, rows)}
+    page = write_page(rows, out, title=f"Every method on shifted {data}", **shown)
     if json:
-        print(json_module.dumps(outcome.rows))
+        print(json_module.dumps(rows))
         return
-    show(*demo_table(outcome.rows, outcome.rows[0]["checkpoint"]))
+    show(*demo_table(rows, rows[0]["checkpoint"]))
     print(_EXPLAINED.format(images=images, seed=seed))
     _tell(f"{time.monotonic() - began:.0f} s. The page: {page}")
     _tell(_NEXT[data])

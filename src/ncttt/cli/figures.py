@@ -7,7 +7,7 @@ from ncttt.report.gallery import chosen, listing
 
 
 def figures(
-    names: str,
+    names: list[str],
     *,
     out: str = "runs/figures",
     rows: str | None = None,
@@ -26,7 +26,7 @@ def figures(
     """Draw figures, each as SVG and PNG, and print where they are; `ncttt figures list` says which there are.
 
     Args:
-        names: Of figures, separated by commas, or all, which leaves out those that lack something; LISTING.
+        names: Of figures, or all, which leaves out those that lack something; LISTING.
         out: Folder to write to.
         rows: Of a benchmark: its store, or a CSV of it.
         where: Use only rows whose columns have these values, as in --where.severity 5.
@@ -41,10 +41,10 @@ def figures(
         constants: Table of the severities, cifar or imagenet; by default chosen by the size of the images.
         steps: Of the adaptation; by default 20 for tsne, and the method's own otherwise.
     """
-    if names == "list":
+    if names == ["list"]:
         print(listing())
         return
-    asked = chosen_names(names)
+    chosen(names)  # an unknown one is an error before anything is read
     from ncttt.benchmark.reading import read_rows
     from ncttt.report.figures import save
     from ncttt.report.figures.layers import read_trials
@@ -64,19 +64,8 @@ def figures(
         constants=constants,
         steps=steps,
     )
-    for name, figure in drawn(asked, request, say=lambda line: print(f"ncttt: {line}", file=sys.stderr)):
+    for name, figure in drawn(names, request, say=lambda line: print(f"ncttt: {line}", file=sys.stderr)):
         print(*save(figure, out, name), sep="\n")
-
-
-def chosen_names(text: str) -> list[str]:
-    """Names of figures from a list with commas; an unknown one is an error before anything is drawn.
-
-    >>> chosen_names("beta, field")
-    ['beta', 'field']
-    """
-    names = [name.strip() for name in text.split(",")]
-    chosen(names)
-    return names
 
 
 figures.__doc__ = (figures.__doc__ or "").replace("LISTING", listing().replace("\n", "; "))
