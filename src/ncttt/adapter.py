@@ -104,9 +104,9 @@ class Adapter:
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
         images = self._ready(images)
         look = None if self._gate is None else self._gate.look(images)
-        seen = {} if look is None else {"confidence": look.confidence, "evidence": look.evidence}
+        confidence, evidence = (None, None) if look is None else (look.confidence, look.evidence)
         if look is not None and look.like_source:
-            self.trace = Trace(stopped="left to source", **seen)
+            self.trace = Trace(stopped="left to source", confidence=confidence, evidence=evidence)
             return torch.stack([look.logits] * len(counts))
         before = None if self.protocol == "episodic" else self._snapshot.state()
         run = Adaptation(self._machinery, images, self._level(len(images)))
@@ -121,7 +121,8 @@ class Adapter:
             self._go_back(before)
         if good < len(rows):
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
-        self.trace = replace(run.trace(fell_back=good < len(rows)), **seen)
+        trace = run.trace(fell_back=good < len(rows))
+        self.trace = replace(trace, confidence=confidence, evidence=evidence)
         return torch.stack(rows)
 
     @torch.inference_mode(False)

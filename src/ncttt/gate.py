@@ -56,9 +56,10 @@ class Gate:
 
 def judged(model: Branched, logits: Tensor) -> Look:
     """Whether logits `(B, classes)` of a batch are as certain as those of source images; None before calibration."""
-    found, levels = certainty(logits).mean(1).tolist(), source_levels(model, len(logits))
-    enough = None if levels is None else all(value >= level for value, level in zip(found, levels, strict=True))
-    return Look(logits, *found, enough)
+    confidence, evidence = certainty(logits).mean(1).tolist()
+    levels = source_levels(model, len(logits))
+    enough = None if levels is None else confidence >= levels[0] and evidence >= levels[1]
+    return Look(logits, confidence, evidence, enough)
 
 
 def certainty(logits: Tensor) -> Tensor:

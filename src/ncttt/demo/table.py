@@ -23,7 +23,9 @@ def demo_table(rows: Sequence[Row], plain: str) -> tuple[list[str], list[list[st
             lines.setdefault(row["method"], {})[row["corruption"]] = 100 * row["accuracy"]
     shown = [name for name in corruptions if name != CLEAN]
     headers = ["method", *(spelled(name) for name in corruptions), "mean of shifts", "by statistics", "by steps"]
-    gains = {share.method: (share.statistics, share.steps) for share in shares(rows)}
+    gains: dict[str, tuple[float | None, float | None]] = {
+        share.method: (share.statistics, share.steps) for share in shares(rows)
+    }
     means = {method: average(found[name] for name in shown) for method, found in lines.items()}
     gains["ptbn"] = (means["ptbn"] - means["source"], None)
     body = [

@@ -38,7 +38,7 @@ def draw_layers(trials: Iterable[Trial]) -> Figure:
     trials = list(trials)
     scale = scale_of(trials)
     best = best_of_pairs(trials, scale)
-    layers, sigmas = (list(dict.fromkeys(sorted(pair[n] for pair in best))) for n in (0, 1))
+    layers, sigmas = sorted({layer for layer, _ in best}), sorted({sigma for _, sigma in best})
     figure = new_figure(height=0.55 * len(layers) + 1.5)
     accuracy, gain = figure.subplots(1, 2, sharey=True)
     most = max(0.0001, *(abs(trial["gain"]["mean"]) for trial in best.values()))

@@ -93,8 +93,7 @@ def verdict(points: Sequence[Point]) -> str:
     scores, errors = [point.score for point in points], [point.error for point in points]
     if len(set(scores)) == 1 or len(set(errors)) == 1:
         return "rank correlation: none, for one of them never changes"
-    found = spearmanr(scores, errors)
-    correlation, chance = float(found.statistic), float(found.pvalue)
+    correlation, chance = (float(value) for value in tuple(spearmanr(scores, errors)))
     shown = f"rank correlation {correlation:+.2f}".replace("-", "\N{MINUS SIGN}")
     if math.isnan(chance) or chance >= LEVEL:
         return f"{shown}, p = {chance:.2f}: nothing shown"
