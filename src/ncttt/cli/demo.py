@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from ncttt.errors import InputError
+
 
 def demo(
     *,
@@ -41,6 +43,8 @@ def demo(
     from ncttt.report.page import examples_of, judge, write_page
 
     began = time.monotonic()
+    if images < 1:  # asked before anything is trained
+        raise InputError(f"images must be at least 1; found {images}")
     if data == "cifar10":
         grid = cifar10_grid(images, seed, root)
     elif pretrained:
