@@ -78,8 +78,8 @@ def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterato
     mended, broken = (before != truth) & (after == truth), (before == truth) & (after != truth)
     in_turn = chain.from_iterable(zip_longest(mended.nonzero()[0], broken.nonzero()[0]))
     for place in (place for place in in_turn if place is not None):
-        classes = (names.get(int(found[place]), str(found[place])) for found in (truth, before, after))
-        yield Example(_png(images[places[place]]), *classes, row["corruption"], method)
+        was, first, then = (names.get(int(found[place]), str(found[place])) for found in (truth, before, after))
+        yield Example(_png(images[places[place]]), was, first, then, row["corruption"], method)
 
 
 def _predicted(store: Store, row: Row | None) -> np.ndarray | None:

@@ -71,7 +71,7 @@ def drift_svg(drift: Drift) -> Markup:
     """Score before (hollow) and after (full) adaptation across, accuracy up; numbers are those of the table."""
     scores = drift.scores
     both = [value for score in scores for value in (score.before, score.after)]
-    across = Scale(both, LEFT + 8, WIDTH - RIGHT - 8, least=0.01, count=3)
+    across = Scale(both, LEFT + 20, WIDTH - RIGHT - 20, least=0.01, count=3)
     up = Scale([score.accuracy for score in scores], HEIGHT - BOTTOM, TOP, least=1)
     parts = [*_rules(up), *_axis_names("shift score, 1 is like the source", "accuracy, %")]
     parts += [_tick(across(tick), f"{tick:g}") for tick in across.ticks]
@@ -100,14 +100,15 @@ def swatch(place: int) -> Markup:
 
 
 def _line(points: Sequence[tuple[float, float]], place: int, marked: Sequence[int] | None = None) -> Markup:
-    kind = place % KINDS
+    colour, form = place % KINDS, (place + place // KINDS) % KINDS  # the seventh has the first colour, the second form
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     shown = points if marked is None else [points[number] for number in marked]
     marks = Markup("").join(
-        Markup('<path class="mark" transform="translate({:.1f} {:.1f})" d="{}"/>').format(x, y, MARKERS[kind])
+        Markup('<path class="mark" transform="translate({:.1f} {:.1f})" d="{}"/>').format(x, y, MARKERS[form])
         for x, y in shown
     )
-    return Markup('<g class="series series-{}"><path class="line" d="{}"/>{}</g>').format(kind + 1, path, marks)
+    body = Markup('<path class="line" d="{}"/>{}').format(path, marks)
+    return Markup('<g class="series series-{} dashes-{}">{}</g>').format(colour + 1, form + 1, body)
 
 
 def _rules(up: Scale) -> Iterable[Markup]:

@@ -119,7 +119,6 @@ def _line(
 ) -> MethodLine:
     rows = tuple(row for row in found.rows if column_of(row) == column)
     mean, source = found.mean(column, scored), _source_mean(found, column, scored, others)
-    gained = mean is not None and source is not None and column.method != "source"
     parts = _share_rows(rows, column, found, others)
     return MethodLine(
         name,
@@ -127,12 +126,16 @@ def _line(
         dict(facets) | {"checkpoint": str(column.checkpoint or ""), "method": column.label},
         rows,
         mean,
-        Number(mean.mean - source.mean, signed=True) if gained else None,
+        None if column.method == "source" else _difference(mean, source),
         {name: number for name in found.corruptions if (number := found.number(column, name)) is not None},
         {name: _mean_of(rows, name, scored) for name in BESIDES},
         next(iter(shares(parts)), None),
         tuple(shares_of_corruptions(parts)),
     )
+
+
+def _difference(mean: Number | None, source: Number | None) -> Number | None:
+    return None if mean is None or source is None else Number(mean.mean - source.mean, signed=True)
 
 
 def _source_mean(
