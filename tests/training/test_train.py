@@ -179,3 +179,18 @@ def test_what_does_not_fit_is_refused():
         ncttt.train(tiny.model(), data, held_out=other)
     with pytest.raises(InputError, match="resuming needs the folder"):
         ncttt.train(tiny.model(), data, resume=True)
+
+
+def test_images_are_shrunk_in_the_first_part_of_a_training_alone():
+    model, sizes = tiny.model().train(), []
+    model.classifier.register_forward_pre_hook(lambda net, given: sizes.append(tuple(given[0].shape[2:])))
+    stepper = Stepper(model, ncttt.Recipe(epochs=2, shrink=24, shrink_until=0.5), steps_per_epoch=2)
+    stepper.prepare()
+    for number in range(4):
+        stepper.step(number, torch.rand(4, 3, 32, 32), torch.randint(10, (4,)))
+    assert sizes == [(24, 24), (24, 24), (32, 32), (32, 32)]
+
+
+def test_a_size_to_shrink_to_is_positive():
+    with pytest.raises(InputError, match="shrink must be a size in pixels, or none; found 0"):
+        ncttt.Recipe(shrink=0)
