@@ -144,5 +144,5 @@ def _drawing(parts: Iterable[Markup], label: str) -> Markup:
 
 def _round_step(step: float) -> float:
     """The next of 1, 2, 5, 10, ..."""
-    power = 10 ** math.floor(math.log10(step))
+    power = 10.0 ** math.floor(math.log10(step))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * 0.999)
