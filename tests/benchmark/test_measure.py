@@ -35,6 +35,21 @@ def only(checkpoint: str, entry: Entry, **changes: object) -> list[Cell]:
     return cells_of(small_grid.grid(checkpoint, methods=[entry], **changes))
 
 
+@pytest.mark.parametrize("method", ["ptbn", "tent"])
+def test_any_method_may_leave_batches_to_the_source(checkpoint, tmp_path, method):
+    model = ncttt.load(checkpoint)
+    rows = {}
+    for levels in ([[0.0, 0.0], [-1e9, 0.0]], [[2.0, 0.0], [1e9, 0.0]]):
+        model.source_certainty.copy_(torch.tensor(levels))
+        ncttt.save(model, tmp_path / str(levels[0][0]))
+        entry = Entry(method=method, checkpoint=str(tmp_path / str(levels[0][0])), stop="source")
+        (cell,) = only(checkpoint, entry, corruptions=["contrast"])
+        rows[levels[0][0]] = measure(cell, tmp_path).columns
+    (cell,) = only(checkpoint, Entry(method=method, checkpoint=checkpoint), corruptions=["contrast"])
+    assert (rows[0.0]["steps_taken"], rows[0.0]["mended"], rows[0.0]["broken"]) == (0, 0, 0)
+    assert rows[2.0]["accuracy_at"] == measure(cell, tmp_path).columns["accuracy_at"]
+
+
 @pytest.mark.parametrize("protocol", ["episodic", "online"])
 def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
     entry = Entry(method="nc_ttt", checkpoint=checkpoint, steps=[0, 1, 3])
