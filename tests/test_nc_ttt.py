@@ -33,7 +33,8 @@ def test_whitening_gives_unit_covariance_and_remembers_the_source():
     torch.testing.assert_close(white.T.cov(), torch.eye(6), rtol=0, atol=1e-2)
     torch.testing.assert_close(white.mean(0), torch.zeros(6), rtol=0, atol=1e-4)
     torch.testing.assert_close(layer.eval()(rows[:1]), white[:1], rtol=1e-3, atol=1e-3)
-    assert torch.equal(layer.covariance, layer.covariance.T)
+    # Some processors multiply matrices so that the two halves are rounded differently.
+    torch.testing.assert_close(layer.covariance, layer.covariance.T, rtol=1e-5, atol=1e-5)
 
 
 def test_whitening_survives_a_collapsed_projection():

@@ -29,9 +29,17 @@ def straight() -> ncttt.Branched:
     return model
 
 
+@pytest.fixture
+def listens():
+    """Let Ctrl-C be heard, which the background job of a shell ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("step", [1, 5, 8, 14])
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)])
-def test_a_signal_stops_after_the_step_and_resuming_is_bit_exact(tmp_path, step, number, error):
+def test_a_signal_stops_after_the_step_and_resuming_is_bit_exact(tmp_path, step, number, error, listens):
     stop = tiny.At(step, lambda: os.kill(os.getpid(), number))
     with pytest.raises(error):
         ncttt.train(tiny.model(), tiny.digits(), run=tmp_path, observers=[stop], **SETTINGS)

@@ -120,9 +120,9 @@ def test_a_method_without_branch_trains_the_classifier():
         {"optimizer": "adam", "lr": 1e-3, "schedule": "cosine"},
         {"schedule": "multi_step", "milestones": [1, 2], "lr": 0.02},
         {"schedule": "constant", "lr": 0.02, "clip": 1.0},
-        {"branch_optimizer": "sgd", "branch_lr": 0.1, "label_smoothing": 0.1},
-        {"augment": "pad_crop_flip_cutout"},
-        {"augment": lambda images: images.flip(3), "workers": 2},
+        {"branch_optimizer": "sgd", "branch_lr": 0.1, "label_smoothing": 0.1, "lr": 0.02},
+        {"augment": "pad_crop_flip_cutout", "lr": 0.02},
+        {"augment": lambda images: images.flip(3), "workers": 2, "lr": 0.02},
     ],
 )
 def test_settings_train(settings):
