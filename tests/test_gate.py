@@ -174,13 +174,15 @@ def test_clean_digits_are_left_alone_and_shifted_ones_are_adapted_to(digits, met
     assert adapter.trace.stopped == free.trace.stopped != "left to source"
 
 
-def test_a_network_that_is_sure_of_one_class_for_all_images_is_not_trusted(digits):
-    model, pixels = digits
-    adapter = ncttt.Adapter(model, ncttt.PTBN(), stop="source")
-    shifted = tensor(corrupt(pixels, "contrast", 3, constants="imagenet"))
-    confidence, evidence = source_levels(model, len(pixels))
-    with torch.no_grad():
-        assert len(model(shifted).argmax(1).unique()) == 1
-    assert torch.equal(adapter(shifted), ncttt.Adapter(model, ncttt.PTBN())(shifted))
-    assert adapter.trace.confidence > confidence
-    assert adapter.trace.evidence < evidence
+@pytest.mark.parametrize(
+    "levels", [[[2.0, 0.0], [-1e9, 0.0]], [[0.0, 0.0], [1e9, 0.0]]], ids=["confidence", "evidence"]
+)
+def test_one_of_the_two_is_not_enough(levels):
+    """A shift can make a network sure of one class for all images: high confidence with little evidence."""
+    adapter = ncttt.Adapter(calibrated(), ncttt.PTBN(), stop="source")
+    always(adapter.model)
+    adapter(images(16))
+    assert adapter.trace.stopped == "left to source"
+    adapter.model.source_certainty.copy_(torch.tensor(levels))
+    assert torch.equal(adapter(images(16)), ncttt.Adapter(adapter.model, ncttt.PTBN())(images(16)))
+    assert adapter.trace.stopped == "nothing to learn"
