@@ -1,7 +1,6 @@
 """What a reader of a figure sees: the texts that were really drawn, where, and how large."""
 
 import re
-from functools import cache
 from itertools import combinations
 from unittest import mock
 
@@ -15,7 +14,6 @@ from matplotlib.transforms import Bbox
 SUBSCRIPT = 0.7  # matplotlib's size of a subscript, relative to its text
 
 
-@cache
 def drawn_texts(figure: Figure) -> list[Text]:
     """Every text that drawing reaches: tick labels outside the axes, for one, exist but are never drawn."""
     drawn: dict[int, Text] = {}
