@@ -17,6 +17,8 @@ from ncttt.report.significance import Comparison, compare
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store
 
+WHOLE = 200.0  # points between losing everything and gaining everything
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -34,6 +36,8 @@ class Judged:
         verdict = "is more than luck" if self.found.overall.difference.significant else "may be luck"
         if mean == low == high == 0:
             return "no difference at all"
+        if high - low >= WHOLE:  # what so few batches give instead of an interval
+            return f"{mean:+.2f} (too few batches for an interval) {verdict}"
         return f"{mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}) {verdict}"
 
 
