@@ -76,3 +76,11 @@ def test_the_page_says_what_is_more_than_luck_and_what_is_none(store, rows, imag
 def test_predictions_of_one_method_alone_prove_nothing(store, rows):
     store._base.execute("DELETE FROM predictions WHERE key = ?", (rows[0]["key"],))
     assert {one.second.method for one in judge(store, rows)} == {"ptbn"}
+
+
+def test_too_few_batches_give_no_interval(store, rows):
+    for row in rows:
+        again = row | {"key": f"{row['key']} in two batches", "batch_size": IMAGES // 2}
+        store.write(again, store.predicted(row["key"]), store.right(row["key"]))
+    judged = judge(store, store.rows(batch_size=IMAGES // 2))
+    assert {each.text for each in judged} >= {"+47.50 (too few batches for an interval) may be luck"}
