@@ -14,7 +14,7 @@ from ncttt.search import Search
 
 def test_the_digits_grid_runs(tmp_path, capsys):
     config = ["bench", "--config", "configs/bench/digits.yaml", "--store", str(tmp_path / "rows.sqlite")]
-    less = ["--images", "100", "--batch-sizes", "[50]", "--seeds", "[0]", "--executor", "here"]
+    less = ["--images", "50", "--batch-sizes", "[50]", "--seeds", "[0]", "--executor", "here"]
     assert main([*config, *less, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 4 * (2 * 5 + 1)
