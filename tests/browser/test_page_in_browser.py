@@ -1,8 +1,11 @@
 """The report page as a reader uses it: from disk, without a network, by mouse and keyboard, on a desk and a phone."""
 
 import pytest
+from browser_fixtures import address, chromium, opened
 
 from ncttt.report.table import MISSING
+
+__all__ = ["address", "chromium", "opened"]  # fixtures
 
 pytestmark = pytest.mark.browser
 PHONE, DESK = ({"viewport": {"width": width, "height": 844}} for width in (390, 1400))
