@@ -74,7 +74,7 @@ def test_rows_can_be_chosen_by_their_columns(store, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["iteratons"], "no figure 'iteratons'; did you mean 'iterations'"),
-        (["beta,fild"], "no figure 'fild'; did you mean 'field'"),
+        (["beta", "fild"], "no figure 'fild'; did you mean 'field'"),
         (["attribution"], "the figure attribution needs rows: --rows FILE, the store of `ncttt bench"),
         (["layers"], "the figure layers needs trials: --trials FILE, from `ncttt tune"),
         (["shift", "--rows", "nowhere.sqlite"], "there is no file nowhere.sqlite"),
