@@ -1,0 +1,118 @@
+"""Is a branch informative? Its score against the error, and its gradient against that of the true loss, as rows.
+
+    python benchmarks/branch.py --checkpoints cifar10-small-ncttt cifar10-small-ttt --out results/branch.csv
+
+For clean images and each of the fifteen corruptions: the error with batch statistics, the mean in-distribution score,
+how well an image's score tells it from clean ones (area under the ROC curve), and the cosine of the angle between what
+a first adaptation step lowers and the cross-entropy of the true labels, over the parameters that adaptation moves: mean
+over batches, and the share of batches in which it is positive. Labels serve only to judge.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from rich.progress import track
+from sklearn.metrics import roc_auc_score
+from torch import Tensor
+from torch.nn import functional as F
+
+import ncttt
+from ncttt.benchmark.scenes import CLEAN, Pictures, Scene
+from ncttt.branched import Branched
+from ncttt.data.corruptions import CORRUPTIONS
+from ncttt.norm import statistics
+from ncttt.origin import origin
+
+CACHE = Path("runs/cache")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkpoints", nargs="+", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--images", type=int, default=2000)
+    parser.add_argument("--severity", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    pictures = Pictures("cifar10", "test", options.images)
+    shown = {"images": options.images, "severity": options.severity, "batch_size": options.batch_size, **origin()}
+    rows = [
+        {"checkpoint": name, **row, **shown}
+        for name in options.checkpoints
+        for row in rows_of(ncttt.load(name), pictures, options.severity, options.batch_size)
+    ]
+    with options.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    for name in options.checkpoints:
+        print(name, summary([row for row in rows if row["checkpoint"] == name]))
+
+
+def rows_of(model: Branched, pictures: Pictures, severity: int, size: int) -> Iterator[dict[str, object]]:
+    """One row for clean images and one for each corruption."""
+    clean = np.empty(0)
+    for corruption in track((CLEAN, *CORRUPTIONS), model.method.name):
+        level = 0 if corruption == CLEAN else severity
+        scene = Scene(pictures, pictures.draw().digest, corruption, level, None if corruption == CLEAN else "cifar")
+        errors, scores, cosines = measured(model, scene, size)
+        clean = scores if corruption == CLEAN else clean
+        apart = roc_auc_score([1] * len(clean) + [0] * len(scores), np.concatenate([clean, scores])) if len(clean) else ""
+        yield {
+            "method": model.method.name,
+            "corruption": corruption,
+            "error": errors.mean(),
+            "score": scores.mean() if len(scores) else "",
+            "auroc": apart,
+            "cosine": cosines.mean(),
+            "positive": (cosines > 0).mean(),
+        }
+
+
+def measured(model: Branched, scene: Scene, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors and scores of images, and the cosine of each batch."""
+    images, labels = scene.images(CACHE), np.asarray(scene.labels(CACHE))
+    errors, scores, cosines = [], [], []
+    for places in np.array_split(np.random.default_rng(0).permutation(len(labels)), -(-len(labels) // size)):
+        pixels = torch.from_numpy(images[places]).permute(0, 3, 1, 2).float().div_(255)
+        truth = torch.from_numpy(labels[places])
+        with statistics(model.batch_norms(), "batch"):
+            with torch.no_grad():
+                logits, features = model.forward_with_features(pixels)
+                score = model.method.score(model, features, logits)
+            cosines.append(cosine(model, pixels, truth))
+        errors.append(logits.argmax(1) != truth)
+        scores.extend([] if score is None else [score])
+    return tuple(np.concatenate([np.atleast_1d(np.asarray(part)) for part in parts] or [[]]) for parts in (errors, scores, cosines))  # type: ignore[return-value]
+
+
+def cosine(model: Branched, images: Tensor, labels: Tensor) -> float:
+    """Of the angle between the gradients of the adaptation loss and of the true loss."""
+    moved = list(model.method.parameters(model).values())
+    for parameter in moved:
+        parameter.requires_grad_(True)
+    own = torch.autograd.grad(model.method.adaptation_loss(model, images).loss, moved)
+    true = torch.autograd.grad(F.cross_entropy(model(images), labels), moved)
+    one, two = (torch.cat([part.flatten() for part in parts]) for parts in (own, true))
+    return F.cosine_similarity(one, two, dim=0).item()
+
+
+def summary(rows: list[dict[str, object]]) -> dict[str, float]:
+    """Correlation of score and error over the scenarios, and means over the corruptions."""
+    shifted = [row for row in rows if row["corruption"] != CLEAN]
+    found = {name: float(np.mean([float(str(row[name])) for row in shifted])) for name in ("cosine", "positive")}
+    if rows[0]["score"] != "":
+        scores, errors = (np.array([float(str(row[name])) for row in rows]) for name in ("score", "error"))
+        found["correlation of score and error"] = float(np.corrcoef(scores, errors)[0, 1])
+        found["auroc"] = float(np.mean([float(str(row["auroc"])) for row in shifted]))
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+if __name__ == "__main__":
+    main()
