@@ -17,7 +17,7 @@ test: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
 
 test-network: $(READY)
-	$(BIN)/pytest -m network
+	$(BIN)/pytest -n 2 -m network
 
 # The report page in a real browser: Debian's Chromium, which is installed if it is not here.
 CHROMIUM := /usr/bin/chromium
@@ -55,7 +55,7 @@ docs: $(DOCS_READY)
 
 # Runs the commands and the Python that the pages show, but for those that need hours, a GPU or a fetched data set.
 docs-check: $(READY)
-	$(BIN)/pytest -m docs tests/docs
+	$(BIN)/pytest -n 2 -m docs tests/docs
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -15,6 +15,8 @@ class Search:
         train: Configuration file of the training that every trial begins with; not with a checkpoint.
         trained: Settings of the training and the values to try, such as layer, recipe.auxiliary_weight or
             method_settings.sigma_out; each combination is trained once.
+        one_by_one: Change one setting of the training at a time, beside the training as it stands, instead of trying
+            every combination.
         checkpoint: Trained model to search on; not with train.
         method: Name of the method that adapts; by default the one that the model was trained for.
         adapted: Settings of the adaptation and the values to try, such as moves, lr, norm, steps or stop.
@@ -36,6 +38,7 @@ class Search:
     data: str
     train: str | None = None
     trained: dict[str, list[Any]] = field(default_factory=dict)
+    one_by_one: bool = False
     checkpoint: str | None = None
     method: str | None = None
     adapted: dict[str, list[Any]] = field(default_factory=dict)

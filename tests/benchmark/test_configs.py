@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from ncttt.benchmark.search_checks import check_search
+from ncttt.benchmark.tuning import combinations
 from ncttt.cli import main
 from ncttt.cli.training_config import read_job
 from ncttt.search import Search
@@ -41,8 +42,20 @@ def test_the_digits_search_is_one():
     check_search(Search(**settings), read_job(settings["train"]))
 
 
+def test_the_searches_on_cifar10_name_what_there_is():
+    from ncttt import METHODS, zoo
+    from ncttt.benchmark.tuned_models import changed
+
+    by_training = yaml.safe_load(Path("configs/tune/cifar10-trained.yaml").read_text())
+    for settings, _ in combinations(Search(**by_training)):
+        assert METHODS[changed(read_job(by_training["train"]), settings).method]
+    by_adaptation = Search(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
+    assert by_adaptation.checkpoint in zoo.names()
+    assert len(combinations(by_adaptation)) == 48
+
+
 def test_the_search_of_the_paper_is_in_its_form():
     settings = yaml.safe_load(Path("configs/tune/layer-sigma.yaml").read_text())
     assert settings["trained"]["layer"] == ["layer1", "layer2", "layer3", "layer4"]
-    assert settings["trained"]["method_settings.sigma_out"] == [0.01, 0.015, 0.025, 0.05]
+    assert settings["trained"]["method_settings.sigma_in"] == [0.01, 0.015, 0.025, 0.05]
     assert read_job(settings["train"]).method == "nc_ttt"

@@ -73,6 +73,14 @@ def test_a_grid_tries_all_and_a_draw_some_of_them(checkpoint):
     assert all(pair in combinations(whole) for pair in combinations(drawn))
 
 
+def test_one_setting_of_a_training_is_changed_at_a_time():
+    asked = Search(
+        data="digits", train="a.yaml", one_by_one=True, trained={"layer": ["a", "b"], "c": [1]}, adapted={"lr": [1, 2]}
+    )
+    assert [trained for trained, _ in combinations(asked)[::2]] == [{}, {"layer": "a"}, {"layer": "b"}, {"c": 1}]
+    assert [adapted["lr"] for _, adapted in combinations(asked)] == [1, 2] * 4
+
+
 @pytest.mark.parametrize("protocol", ["episodic", "online"])
 def test_trials_are_ranked_by_what_separate_adapters_would_find(checkpoint, store, protocol):
     from ncttt.data import load

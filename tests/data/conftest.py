@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import ncttt.data
+from ncttt.files import locked
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +26,13 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def cifar10_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root that holds CIFAR-10: $NCTTT_DATA if it is set, else fetched once for all tests."""
-    root = Path(os.environ.get("NCTTT_DATA") or tmp_path_factory.mktemp("root"))
-    ncttt.data.get("cifar10", root)
+    """A root that holds CIFAR-10: $NCTTT_DATA if it is set, else fetched once for all tests and their processes."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    root = Path(os.environ.get("NCTTT_DATA") or common / "root")
+    root.mkdir(parents=True, exist_ok=True)
+    with locked(root / "tests.lock"):
+        ncttt.data.get("cifar10", root)
     return root
 
 

@@ -50,7 +50,8 @@ class Found:
 
 def combinations(search: Search) -> list[tuple[Settings, Settings]]:
     """Settings (trained, adapted) to try: all there are, or a seeded draw of them."""
-    every = [(t, a) for t in _product(search.trained) for a in _product(search.adapted)]
+    trainings = _one_by_one(search.trained) if search.one_by_one else _product(search.trained)
+    every = [(t, a) for t in trainings for a in _product(search.adapted)]
     if search.random is None or search.random >= len(every):
         return every
     chosen = sorted(random.Random(search.seed).sample(range(len(every)), search.random))
@@ -141,6 +142,11 @@ def _counts(search: Search) -> list[int]:
 
 def _product(choices: dict[str, list[Any]]) -> Iterator[Settings]:
     return (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+
+
+def _one_by_one(choices: dict[str, list[Any]]) -> Iterator[Settings]:
+    yield {}
+    yield from ({name: value} for name, values in choices.items() for value in values)
 
 
 def _name(settings: Settings) -> str:

@@ -30,9 +30,9 @@ class Task:
 
 
 def start_job(epochs: int, seed: int) -> Job:
-    """A third of the usual width: digits are simple, and a demonstration should not make anybody wait."""
+    """A narrow network: digits are simple, and a demonstration should not make anybody wait."""
     recipe = Recipe(epochs=epochs, batch_size=32, lr=0.05, seed=seed)
-    settings = {"width": 8}
+    settings = {"width": 8, "growth": [1, 2, 4, 8]}
     return Job(data="digits", test=None, network_settings=settings, method="source", recipe=recipe)
 
 
