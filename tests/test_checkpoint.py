@@ -66,7 +66,7 @@ def test_tied_weights_survive(tmp_path):
 def test_the_description_is_plain_json(tmp_path):
     ncttt.save(attached("resnet", ncttt.NCTTT()), tmp_path)
     described = json.loads((tmp_path / "model.json").read_text())
-    assert described["architecture"] == {"name": "small", "num_classes": CLASSES, "width": 4, "growth": [1, 2, 8, 8]}
+    assert described["architecture"] == {"name": "small", "num_classes": CLASSES, "width": 4, "growth": [1, 2, 4, 8]}
     assert described["method"]["name"] == "nc_ttt"
     assert described["preprocessing"]["mean"] == pytest.approx([0.5, 0.4, 0.3])
 

@@ -37,8 +37,8 @@ def resnet20(num_classes: int = 10) -> ResNet20:
     return ResNet20(num_classes)
 
 
-def small(num_classes: int = 10, width: int = 16, growth: Sequence[int] = (1, 2, 8, 8)) -> ResNet9:
-    """The network for two cores: ResNet-9 for images of 8 pixels and more, 0.51 million parameters by default.
+def small(num_classes: int = 10, width: int = 24, growth: Sequence[int] = (1, 2, 4, 8)) -> ResNet9:
+    """The network for two cores: ResNet-9 for images of 8 pixels and more, 0.93 million parameters by default.
 
     Its four stages have `width` times `growth` channels.
     """
