@@ -63,7 +63,9 @@ def rows_of(model: Branched, pictures: Pictures, severity: int, size: int) -> It
         scene = Scene(pictures, pictures.draw().digest, corruption, level, None if corruption == CLEAN else "cifar")
         errors, scores, cosines = measured(model, scene, size)
         clean = scores if corruption == CLEAN else clean
-        apart = roc_auc_score([1] * len(clean) + [0] * len(scores), np.concatenate([clean, scores])) if len(clean) else ""
+        apart = (
+            roc_auc_score([1] * len(clean) + [0] * len(scores), np.concatenate([clean, scores])) if len(clean) else ""
+        )
         yield {
             "method": model.method.name,
             "corruption": corruption,
@@ -89,7 +91,10 @@ def measured(model: Branched, scene: Scene, size: int) -> tuple[np.ndarray, np.n
             cosines.append(cosine(model, pixels, truth))
         errors.append(logits.argmax(1) != truth)
         scores.extend([] if score is None else [score])
-    return tuple(np.concatenate([np.atleast_1d(np.asarray(part)) for part in parts] or [[]]) for parts in (errors, scores, cosines))  # type: ignore[return-value]
+    return tuple(
+        np.concatenate([np.atleast_1d(np.asarray(part)) for part in parts] or [[]])
+        for parts in (errors, scores, cosines)
+    )  # type: ignore[return-value]
 
 
 def cosine(model: Branched, images: Tensor, labels: Tensor) -> float:

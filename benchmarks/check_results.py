@@ -41,7 +41,9 @@ def committed() -> list[tuple[Cell, float]]:
             cells = cells_of(grid_of(path))
             missing = [cell for cell in cells if cell.key not in accuracy]
             if missing:
-                sys.exit(f"{table} lacks {len(missing)} of {len(cells)} cells of {path}, such as {missing[0].columns()}")
+                sys.exit(
+                    f"{table} lacks {len(missing)} of {len(cells)} cells of {path}, such as {missing[0].columns()}"
+                )
             found += [(cell, accuracy[cell.key]) for cell in cells]
     return found
 
