@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.dev-ready
 DOCS_READY := $(VENV)/.docs-ready
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
@@ -13,16 +14,16 @@ SHORT := source ttt-plus ttt clust3 ncttt
 demo: $(READY)
 	$(BIN)/ncttt demo
 
-test: $(READY)
+test: $(DEV_READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
 
-test-network: $(READY)
+test-network: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m network
 
 # The report page in a real browser: Debian's Chromium, which is installed if it is not here.
 CHROMIUM := /usr/bin/chromium
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-test-browser: $(READY)
+test-browser: $(DEV_READY)
 	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	$(BIN)/pip install --quiet --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser
@@ -43,7 +44,7 @@ zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
 	$(BIN)/ncttt train --config configs/cpu/cifar10-$*.yaml --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
 
-check: $(READY)
+check: $(DEV_READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
@@ -54,15 +55,19 @@ docs: $(DOCS_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Runs the commands and the Python that the pages show, but for those that need hours, a GPU or a fetched data set.
-docs-check: $(READY)
+docs-check: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m docs tests/docs
 
-format: $(READY)
+format: $(DEV_READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+$(DEV_READY): $(READY)
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 

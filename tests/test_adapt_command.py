@@ -84,12 +84,21 @@ def test_shifted_images_gain(run, words):
     facts = json.loads(out)
     assert code == 0
     assert facts["adapted_batches"] == facts["batches"] == 2
-    assert facts["advice"] == "adapting is advised: 2 of 2 batches do not look like the source's"
+    assert facts["advice"].startswith("adapting is advised: 2 of 2 batches do not look like the source's")
+    assert ("trust those labels less" in facts["advice"]) == (facts["still_unlike_batches"] > 0)
     assert facts["changed"] == sum(row["label"] != row["source_label"] for row in rows) > 0
     assert accuracy(rows, "label") > accuracy(rows, "source_label") + 0.5
     assert facts["changed"] == sum(int(row["changed"]) for row in trace)
     assert all(bool(row["shift"]) == (words == []) for row in rows)
     assert facts["evidence_in_spreads"] < -1
+
+
+def test_batches_that_adaptation_does_not_mend_are_told():
+    tally = Tally(ncttt.load("digits-small-ncttt"))
+    mean = float(tally.model.branch.source_score[0])
+    assert [tally._below_source(shift, 50) for shift in (mean, mean - 0.3, None)] == [False, True, False]
+    tally.batches, tally.unlike, tally.still_unlike = 3, 2, 1
+    assert tally.advice().endswith("and 1 still score below them after it: trust those labels less")
 
 
 def test_steps_and_settings_are_the_methods(run):
@@ -100,7 +109,7 @@ def test_steps_and_settings_are_the_methods(run):
     assert all(not row["confidence"] for row in trace)
     lines = dict(line.split(": ", 1) for line in out.splitlines())
     assert lines["images"] == f"{COUNT} in 2 batches"
-    assert lines["adapted"] == "2 of 2 batches"
+    assert lines["adapted"] == "2 of 2 batches, 2 by steps"
     assert lines["advice"].startswith("adapting is advised")
     assert lines["predictions"].endswith("predictions.csv")
 
@@ -233,8 +242,8 @@ def test_an_interruption_keeps_what_was_computed(home, tmp_path, capsys, monkeyp
         (["--out", "/tmp"], "cannot write /tmp: it is a folder"),
         (["--trace", "nowhere/trace.csv"], "nowhere is no folder"),
         (["--method", "nc_tt"], "did you mean 'nc_ttt'"),
-        (["--method", "clust3"], "ClusT3 needs a model with its branch"),
-        (["--protocol", "onlin"], "did you mean 'online'"),
+        (["--method", "clust3"], "ClusT3 needs a model trained for it"),
+        (["--protocol", "onlin"], "protocol must be episodic or online or continual; found 'onlin'"),
         (["--settings", '{"sigma": 1}'], "no setting 'sigma'"),
         (["--batch-size", "0"], "batch_size must be a whole number of at least 1"),
         (["--device", "gpu"], "device 'gpu' cannot be used here"),

@@ -308,7 +308,7 @@ def test_bad_arguments_are_refused():
             ncttt.Adapter(model).predict_at(counts, images(2))
     with pytest.raises(InputError, match="plain module needs a method"):
         ncttt.Adapter(resnet())
-    with pytest.raises(InputError, match="needs a model with its branch"):
+    with pytest.raises(InputError, match="needs a model trained for it"):
         ncttt.Adapter(resnet(), METHOD)
     with pytest.raises(InputError, match="must be a Method"):
         ncttt.Adapter(resnet(), "ptbn")

@@ -57,7 +57,7 @@ def read(batch: Planned, size: int, skip_bad: bool) -> Pictures:
     good = {file: pixels for file, pixels in found.items() if isinstance(pixels, np.ndarray)}
     bad = tuple(str(error) for error in found.values() if isinstance(error, InputError))
     if bad and not skip_bad:
-        raise InputError(f"{bad[0]}; skip_bad leaves such files out")
+        raise InputError(f"{bad[0]}; skip_bad (--skip-bad) leaves such files out")
     pixels = np.stack(list(good.values())) if good else np.empty((0, size, size, 3), np.uint8)
     return Pictures(tuple(good), pixels, bad)
 

@@ -17,7 +17,8 @@ class Tally:
 
     def __init__(self, model: Branched):
         self.model = model
-        self.images = self.batches = self.changed = self.adapted = self.fallbacks = self.unlike = 0
+        self.images = self.batches = self.changed = self.adapted = self.stepped = self.fallbacks = 0
+        self.unlike = self.still_unlike = 0
         self.confidence = self.evidence = self.shift = 0.0
         self.scored = False
 
@@ -28,7 +29,9 @@ class Tally:
         self.batches += 1
         self.changed += batch.changed
         self.adapted += batch.trace.stopped != "left to source"
+        self.stepped += batch.trace.steps > 0
         self.fallbacks += batch.trace.fell_back
+        self.still_unlike += self._below_source(batch.trace.shift_after, images)
         self.unlike += look.like_source is False
         self.confidence += look.confidence * images
         self.evidence += look.evidence * images
@@ -49,6 +52,8 @@ class Tally:
             "images": self.images,
             "batches": self.batches,
             "adapted_batches": self.adapted,
+            "stepped_batches": self.stepped,
+            "still_unlike_batches": self.still_unlike,
             "changed": self.changed,
             "fallbacks": self.fallbacks,
             "confidence": self.confidence / count,
@@ -60,9 +65,17 @@ class Tally:
         }
 
     def advice(self) -> str:
-        """Whether adapting is needed, in a sentence."""
+        """Whether adapting is needed, and what it did not mend, in a sentence."""
         if self.model.source_certainty[0, 0] < 0:
             return UNKNOWN
         if not self.unlike:
             return NOT_NEEDED
-        return f"adapting is advised: {self.unlike} of {self.batches} batches do not look like the source's"
+        advised = f"adapting is advised: {self.unlike} of {self.batches} batches do not look like the source's"
+        if not self.still_unlike:
+            return advised
+        return f"{advised}, and {self.still_unlike} still score below them after it: trust those labels less"
+
+    def _below_source(self, shift: float | None, images: int) -> bool:
+        """Whether a batch of so many images scores, after adaptation, below what source images would."""
+        level = self.model.method.source_level(self.model, images)
+        return shift is not None and level is not None and shift < level

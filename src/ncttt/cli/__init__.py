@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("ncttt: interrupted", file=sys.stderr)
+        print("ncttt: interrupted; what was finished is kept", file=sys.stderr)
         return 130
     except (InputError, OSError) as error:
         if debug:

@@ -14,7 +14,7 @@ def adapt(
     trace: str | None = None,
     method: str | None = None,
     settings: dict[str, Any] | None = None,
-    protocol: str = "episodic",
+    protocol: Literal["episodic", "online", "continual"] = "episodic",
     batch_size: int = 128,
     stop: Literal["source", "none"] = "source",
     steps: int | None = None,
@@ -34,7 +34,7 @@ def adapt(
         out: CSV file for the predictions, a row for each image.
         trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
         method: Name of the method; by default the one that the model was trained for.
-        settings: Of the method, as JSON, in place of the model's own.
+        settings: Settings of the method, as JSON, in place of the model's own.
         protocol: episodic forgets after each batch, online at each new folder, continual never.
         batch_size: Most images to adapt to at a time; a folder is divided evenly.
         stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
@@ -44,7 +44,7 @@ def adapt(
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         seed: Of the shuffling and of the adaptation.
         device: cpu, cuda or cuda:N.
-        threads: Of the processor.
+        threads: Threads of the processor; by default one for each core.
         json: Print the summary as JSON, for scripts.
     """
     import torch
@@ -66,7 +66,7 @@ def adapt(
             images,
             chosen,
             batch_size=batch_size,
-            protocol=protocol,  # type: ignore[arg-type]
+            protocol=protocol,
             stop="source" if stop == "source" else None,
             steps=steps,
             lr=lr,

@@ -67,7 +67,7 @@ def show(facts: dict[str, Any], file: TextIO) -> None:
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "images", f"{facts['images']} in {facts['batches']} batches{_counted(facts['unreadable'], 'left out')}"
-    adapted = f"{facts['adapted_batches']} of {facts['batches']} batches"
+    adapted = f"{facts['adapted_batches']} of {facts['batches']} batches, {facts['stepped_batches']} by steps"
     yield "adapted", adapted + _counted(facts["fallbacks"], "fell back because something was not finite")
     yield "changed", f"{facts['changed']} predictions, {facts['changed'] / facts['images']:.1%}"
     yield "confidence", f"{facts['confidence']:.3f}{_source(facts['source_confidence'])}"

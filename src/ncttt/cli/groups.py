@@ -28,6 +28,7 @@ OPTIONS = {
         "mean",
         "std",
         "skip_bad",
+        "shuffle",
         "corruption",
         "corruptions",
         "severity",
@@ -66,6 +67,6 @@ OPTIONS = {
         "norm",
         "lr",
     ),
-    "results": ("out", "store", "top", "tensorboard", "json"),
+    "results": ("out", "trace", "store", "top", "tensorboard", "json"),
     "running": ("executor", "workers", "address", "cache", "force", "resume", "seed", "seeds", "threads", "device"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from ncttt.errors import InputError
 from ncttt.pools import cores
 from ncttt.recipe import Recipe
 from ncttt.training.job import Job, run_job
+from ncttt.training.watching import Observer
 
 SHORT = 4  # the trainings of the methods take so many times fewer epochs than the start
 
@@ -72,8 +73,8 @@ def trained_models(
     """
     home = Path(out) / f"digits-{epochs}-epochs-seed-{seed}"
     start = Task("start", start_job(epochs, seed), str(home / "start"))
-    tell(f"training the start, {epochs} epochs on digits")
-    _train(start, threads=cores())
+    tell(f"training a plain network on digits, {epochs} epochs, from which the model of every method begins")
+    _train(start, threads=cores(), observers=None)
     first = Path(start.folder) / "last"
     tasks = [Task(method, method_job(method, start.job, first), str(home / method)) for method in METHODS]
     for done, (task, result) in enumerate(Processes(cores()).run(partial(_train, threads=1), tasks), 1):
@@ -83,10 +84,10 @@ def trained_models(
     return {task.name: str(Path(task.folder) / "last") for task in tasks}
 
 
-def _train(task: Task, threads: int) -> list[str]:
-    """What the finished training warns of."""
+def _train(task: Task, threads: int, observers: Sequence[Observer] | None = ()) -> list[str]:
+    """What the finished training warns of; by default it shows no progress."""
     torch.set_num_threads(threads)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        run_job(task.job, task.folder, resume=True, observers=[])
+        run_job(task.job, task.folder, resume=True, observers=observers)
     return [str(warning.message) for warning in caught if f"epoch {task.job.recipe.epochs}," in str(warning.message)]
