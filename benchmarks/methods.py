@@ -3,7 +3,7 @@
     python benchmarks/methods.py --out results/speed/methods [--quick]
 
 Digits and 1,000 test images of CIFAR-10, each under three corruptions at severity 5. Every method adapts to all of them
-through `Adapter`; on every third batch `predict_at`, and the engines of the same name of the package torch-ttt if it is
+through `Adapter`, in four steps at most; on every third batch `predict_at`, and the engines of the same name of the package torch-ttt if it is
 installed, take their turns, too, in reverse on every other of these. Medians over batches count, for a peer that of its
 ratio to our `Adapter` on the same batch, with equal steps. Each library is used as its documentation says: the peer
 gets the network in PyTorch's usual layout, ours chooses its own. TTT's peer keeps the source statistics, so ours does
@@ -52,6 +52,7 @@ def measure(name: str, corruption: str, options: argparse.Namespace, ways: list[
         for way in taking_part[:: 1 if turn // ALL_WAYS_EVERY % 2 else -1]:
             ready = way.prepare(images)
             times[way.label].append(seconds(lambda way=way, ready=ready: way.run(ready)))
+    print(f"{name}, {corruption}: measured", file=sys.stderr, flush=True)
     rows = []
     for way in ways:
         row: Row = {"set": name, "corruption": corruption, "method": way.method, "way": way.name}
