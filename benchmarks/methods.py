@@ -3,13 +3,13 @@
     python benchmarks/methods.py --out results/speed/methods [--quick]
 
 Digits and 1,000 test images of CIFAR-10, each under three corruptions at severity 5. Every method adapts to all of them
-through `Adapter`, in four steps at most; on every third batch `predict_at`, and the engines of the same name of the package torch-ttt if it is
-installed, take their turns, too, in reverse on every other of these. Medians over batches count, for a peer that of its
-ratio to our `Adapter` on the same batch, with equal steps. Each library is used as its documentation says: the peer
-gets the network in PyTorch's usual layout, ours chooses its own. TTT's peer keeps the source statistics, so ours does
-there, too; it is timed with our rotation head, which is equal work, and with the shallow one that it makes by itself.
-Peak memory is measured in processes of their own (Linux only). CIFAR-10 is seen by the zoo's models, digits by an
-untrained network, which changes nothing in these figures.
+through `Adapter`, in four steps at most; on every third batch `predict_at`, and the engines of the same name of the
+package torch-ttt if it is installed, take their turns, too, in reverse on every other of these. Medians over batches
+count, for a peer that of its ratio to our `Adapter` on the same batch, with equal steps. Each library is used as its
+documentation says: the peer gets the network in PyTorch's usual layout, ours chooses its own. TTT's peer keeps the
+source statistics, so ours does there, too; it is timed with our rotation head, which is equal work, and with the
+shallow one that it makes by itself. Peak memory is measured in processes of their own (Linux only). CIFAR-10 is seen by
+the zoo's models, digits by an untrained network, which changes nothing in these figures.
 `--quick` takes two batches of digits under one corruption.
 """
 
