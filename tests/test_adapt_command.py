@@ -243,7 +243,7 @@ def test_an_interruption_keeps_what_was_computed(home, tmp_path, capsys, monkeyp
         (["--trace", "nowhere/trace.csv"], "nowhere is no folder"),
         (["--method", "nc_tt"], "did you mean 'nc_ttt'"),
         (["--method", "clust3"], "ClusT3 needs a model trained for it"),
-        (["--protocol", "onlin"], "protocol must be episodic or online or continual; found 'onlin'"),
+        (["--protocol", "onlin"], "did you mean 'online'"),
         (["--settings", '{"sigma": 1}'], "no setting 'sigma'"),
         (["--batch-size", "0"], "batch_size must be a whole number of at least 1"),
         (["--device", "gpu"], "device 'gpu' cannot be used here"),

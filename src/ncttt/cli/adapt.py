@@ -14,7 +14,7 @@ def adapt(
     trace: str | None = None,
     method: str | None = None,
     settings: dict[str, Any] | None = None,
-    protocol: Literal["episodic", "online", "continual"] = "episodic",
+    protocol: str = "episodic",
     batch_size: int = 128,
     stop: Literal["source", "none"] = "source",
     steps: int | None = None,
@@ -66,7 +66,7 @@ def adapt(
             images,
             chosen,
             batch_size=batch_size,
-            protocol=protocol,
+            protocol=protocol,  # type: ignore[arg-type]
             stop="source" if stop == "source" else None,
             steps=steps,
             lr=lr,
