@@ -23,7 +23,7 @@ PEERS = {"tent": "tent", "ttt": "ttt", "ttt pooled": "ttt", "ttt_plus": "ttt_pp"
 EQUAL = "Adapter, as the peer"
 SAME_HEAD, OWN_HEAD = "torch-ttt", "torch-ttt, its own head"
 LAYER = "layer2"
-STEPS = 4  # at most, so that all is measured in a quarter of an hour; time grows with them evenly
+STEPS = 4  # at most, because the twenty of some methods, and of their peers, would take an hour
 
 
 @dataclass(frozen=True)

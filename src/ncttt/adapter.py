@@ -262,7 +262,7 @@ def _method_for(model: nn.Module, method: Method | None) -> Method:
     if method.has_branch and type(own) is not type(method):
         found = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
         raise InputError(
-            f"{type(method).__name__} needs a model trained for it, by ncttt.attach or `ncttt train`; found {found}"
+            f"{type(method).__name__} needs a model trained for it (ncttt.attach, or `ncttt train`); found {found}"
         )
     other = [name for name in method.branch_settings if getattr(own, name) != getattr(method, name)]
     if other:

@@ -30,8 +30,7 @@ def cifar10_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = tmp_path_factory.getbasetemp()
     common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     root = Path(os.environ.get("NCTTT_DATA") or common / "root")
-    root.mkdir(parents=True, exist_ok=True)
-    with locked(root / "tests.lock"):
+    with locked(common / "cifar10.lock"):
         ncttt.data.get("cifar10", root)
     return root
 

@@ -31,8 +31,9 @@ class Tally:
         self.adapted += batch.trace.stopped != "left to source"
         self.stepped += batch.trace.steps > 0
         self.fallbacks += batch.trace.fell_back
-        self.still_unlike += self._below_source(batch.trace.shift_after, images)
-        self.unlike += look.like_source is False
+        unlike = look.like_source is False
+        self.unlike += unlike
+        self.still_unlike += unlike and self._below_source(batch.trace.shift_after, images)
         self.confidence += look.confidence * images
         self.evidence += look.evidence * images
         if batch.shift is not None:

@@ -50,6 +50,7 @@ OPTIONS = {
         "settings",
         "train",
         "trained",
+        "one_by_one",
         "adapted",
         "random",
         "confirm",
