@@ -3,11 +3,11 @@
     python benchmarks/training.py [--rounds 5]
 
 The usual loop: per-image PIL transforms (pad, crop, flip and cutout, as the zoo's recipe has it) in a DataLoader,
-contiguous tensors, normalisation in the transform, eager. Ours: `ncttt.train`'s own step on batches that are augmented
-as a whole, channels last. Both take the same steps of SGD on 32-pixel images with the same network; ways are compared
-by the median of their ratios within a round. The DataLoader gets the number of workers, of 0 and 2, with which it is
-faster. Each way has a process of its own, in which only it has a say about memory; the others wait meanwhile. Peak
-memory is measured in fresh processes, workers included.
+contiguous tensors, normalisation in the transform, PyTorch's own gradients of convolutions, eager. Ours:
+`ncttt.train`'s own step on batches that are augmented as a whole, channels last. Both take the same steps of SGD on
+32-pixel images with the same network; ways are compared by the median of their ratios within a round. The DataLoader
+gets the number of workers, of 0 and 2, with which it is faster. Each way has a process of its own, in which only it has
+a say about memory; the others wait meanwhile. Peak memory is measured in fresh processes, workers included.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from torch.utils.data import DataLoader, Dataset
 import ncttt
 from ncttt.allocation import keep_memory
 from ncttt.data import ImageSet, batches
+from ncttt.models import winograd
 from ncttt.origin import origin
 from ncttt.training.stepping import Stepper
 
@@ -121,6 +122,15 @@ WAYS: dict[str, Callable[[str], Callable[[int], None]]] = {
 }
 
 
+def prepared(way: str, network: str) -> Callable[[int], None]:
+    """A way, with the process as it has it."""
+    if way.startswith("ours"):
+        keep_memory()  # as `ncttt train` does
+    else:
+        winograd.FEWEST_CHANNELS = sys.maxsize  # the gradients are PyTorch's
+    return WAYS[way](network)
+
+
 class Runner:
     """A way in a process of its own, which takes so many steps when it is told to."""
 
@@ -145,9 +155,7 @@ class Runner:
 
 def serve(way: str, network: str) -> None:
     """Take steps as standard input asks for them, and tell the seconds."""
-    if way.startswith("ours"):
-        keep_memory()  # as `ncttt train` does
-    run = WAYS[way](network)
+    run = prepared(way, network)
     for line in sys.stdin:
         start = time.perf_counter()
         run(int(line))
@@ -184,9 +192,7 @@ def peak_memory(way: str, network: str) -> int:
 
 def memory_of(way: str, network: str) -> float:
     """Peak MiB of this process over two steps, and what its workers hold beside what they share (Linux only)."""
-    if way.startswith("ours"):
-        keep_memory()
-    run = WAYS[way](network)
+    run = prepared(way, network)
     run(2)
     status = read(Path("/proc/self/status"))
     children = [path.parent for path in Path("/proc").glob("[0-9]*/status") if f"PPid:\t{own()}\n" in read(path)]
