@@ -41,6 +41,7 @@ OPTIONS = {
         "network",
         "network_settings",
         "start",
+        "whiten",
         "model",
         "checkpoint",
         "layer",

@@ -24,6 +24,7 @@ def train_command(
     network: str = "small",
     network_settings: dict[str, Any] | None = None,
     start: str | None = None,
+    whiten: bool = False,
     layer: str | list[str] = "layer4",
     method: str = "nc_ttt",
     method_settings: dict[str, Any] | None = None,
@@ -50,6 +51,7 @@ def train_command(
         network: Name of the network.
         network_settings: Its settings, such as a width.
         start: Zoo name, checkpoint folder or file of weights to start from.
+        whiten: Begin the first convolution with filters that whiten the training images; from scratch only.
         layer: Layer or layers that the branch reads.
         method: Name of the method.
         method_settings: Its settings.
@@ -84,6 +86,7 @@ def train_command(
         network=network,
         network_settings=network_settings or {},
         start=start,
+        whiten=whiten,
         layer=layer,
         method=method,
         method_settings=method_settings or {},

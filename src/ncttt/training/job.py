@@ -15,6 +15,7 @@ from ncttt import models
 from ncttt.branched import Branched, attach
 from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet, batches, load
+from ncttt.errors import InputError
 from ncttt.files import replace_file
 from ncttt.randomness import seeded
 from ncttt.recipe import Recipe
@@ -24,6 +25,9 @@ from ncttt.training.processes import available, place
 from ncttt.training.run import Run
 from ncttt.training.warm import warm_start
 from ncttt.training.watching import Observer
+from ncttt.training.whitening import whiten_stem
+
+IMAGES_TO_WHITEN = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +46,15 @@ class Job:
     network: str = "small"
     network_settings: dict[str, Any] = field(default_factory=dict)
     start: str | None = None
+    whiten: bool = False
     layer: str | Sequence[str] = "layer4"
     method: str = "nc_ttt"
     method_settings: dict[str, Any] = field(default_factory=dict)
     recipe: Recipe = field(default_factory=Recipe)
+
+    def __post_init__(self) -> None:
+        if self.whiten and self.start is not None:
+            raise InputError(f"whiten is for a network that begins with random weights, not with start={self.start!r}")
 
     def load(self, split: str) -> ImageSet:
         """One split of the data; photographs to learn from may be larger, because the augmentation cuts them."""
@@ -64,6 +73,9 @@ class Job:
             method = method_from({"name": self.method, **self.method_settings})
             layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
             model = attach(net, layer, method, example, self.mean, self.std)
+            if self.whiten:
+                images = next(iter(batches(data, IMAGES_TO_WHITEN)))[0]
+                whiten_stem(model.classifier, (images - model.mean) / model.std)
         return model.to(available(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
