@@ -123,7 +123,7 @@ WAYS: dict[str, Callable[[str], Callable[[int], None]]] = {
 
 
 def prepared(way: str, network: str) -> Callable[[int], None]:
-    """A way, with the process as it has it."""
+    """A way to train, in a process that is set up for it."""
     if way.startswith("ours"):
         keep_memory()  # as `ncttt train` does
     else:

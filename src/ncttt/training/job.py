@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -27,7 +28,7 @@ from ncttt.training.warm import warm_start
 from ncttt.training.watching import Observer
 from ncttt.training.whitening import whiten_stem
 
-IMAGES_TO_WHITEN = 2000
+IMAGES_TO_WHITEN, WHITENED_AT_A_TIME = 2000, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +75,9 @@ class Job:
             layer = self.layer if isinstance(self.layer, str) else tuple(self.layer)
             model = attach(net, layer, method, example, self.mean, self.std)
             if self.whiten:
-                images = next(iter(batches(data, IMAGES_TO_WHITEN)))[0]
-                whiten_stem(model.classifier, (images - model.mean) / model.std)
+                drawn = batches(data, WHITENED_AT_A_TIME, shuffle=True, seed=self.recipe.seed)
+                some = islice(drawn, IMAGES_TO_WHITEN // WHITENED_AT_A_TIME)
+                whiten_stem(model.classifier, ((images - model.mean) / model.std for images, _ in some))
         return model.to(available(device), memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
@@ -87,10 +89,11 @@ def run_job(
     held_out = None if job.held_out is None else job.load(job.held_out)
     test = None if job.test is None else job.load(job.test)
     resumes = resume and Run(run).begun  # then the weights come from the run
-    model = (replace(job, start=None) if resumes else job).model(fit, device)
+    model = (replace(job, start=None, whiten=False) if resumes else job).model(fit, device)
     for images in (fit, test):
         check_classes(model, images)
-    about = {name: getattr(job, name) for name in ("start", "split", "held_out", "test", "image_size", "train_size")}
+    recorded = ("start", "whiten", "split", "held_out", "test", "image_size", "train_size")
+    about = {name: getattr(job, name) for name in recorded}
     history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers, about=about)
     results: dict[str, Any] = {
         "epochs": len(history),
