@@ -79,7 +79,7 @@ def test_resuming_is_bit_exact_whatever_the_optimizer(tmp_path, monkeypatch, set
 
 def command(run: Path, *more: str) -> list[str]:
     settings = ["--network_settings", "{width: 4}", "--layer", "layer2", "--method_settings", "{hidden: 32}"]
-    recipe = {"epochs": 25, "batch_size": 64, "lr": 0.05, "augment": "pad_crop_flip"}
+    recipe = {"epochs": 16, "batch_size": 64, "lr": 0.05, "augment": "pad_crop_flip"}
     settings += ["--threads", "1", *(f"--recipe.{name}={value}" for name, value in recipe.items())]
     return [sys.executable, "-m", "ncttt", "train", "--data", "digits", "--out", str(run), *settings, *more]
 
