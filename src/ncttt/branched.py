@@ -104,6 +104,11 @@ class Branched(nn.Module):
         self.method.calibrate(self, batches)
         self.source_certainty.copy_(found)
 
+    def forget(self) -> None:
+        """Undo `calibrate`: what was remembered of source images belongs to weights that are about to change."""
+        self.method.forget(self)
+        self.source_certainty.fill_(-1.0)
+
     def encoder_parameters(self, layer: str | None = None) -> dict[str, nn.Parameter]:
         """The classifier's parameters that the features depend on, or those that the output of `layer` depends on."""
         names = self._dependencies(self.layers if layer is None else (layer,))

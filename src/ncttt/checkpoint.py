@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ncttt import models, zoo
 from ncttt.branched import Branched, attach
 from ncttt.errors import InputError, nearest
-from ncttt.files import replace_files
+from ncttt.files import replace_files, temporary
 from ncttt.methods import METHODS, Method
 from ncttt.noise import NOISES, Noise
 from ncttt.randomness import seeded
@@ -36,7 +36,7 @@ EXPECTED = {
 
 
 def save(model: Branched, folder: str | Path) -> None:
-    """Write a model to a folder; both files change, or neither does.
+    """Write a model to a folder; for `load` both files change, or neither does.
 
     The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
     """
@@ -120,6 +120,13 @@ def checkpoint_folder(name: str | Path) -> Path:
     raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), zoo.names())}")
 
 
+def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
+    """The tensors of a checkpoint's classifier by their names in it, whatever the network is."""
+    folder, prefix = checkpoint_folder(folder), "classifier."
+    tensors = _read_tensors(folder / WEIGHTS, description(folder)["weights_sha256"])
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
 def _noise_settings(value: Any) -> Any:
     if not isinstance(value, Noise):
         return value
@@ -174,6 +181,7 @@ def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Pa
 
 
 def _read_description(path: Path) -> dict[str, Any]:
+    path = _waiting(path) or path
     if not path.is_file():
         raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
     try:
@@ -183,6 +191,17 @@ def _read_description(path: Path) -> dict[str, Any]:
     if not isinstance(described, dict) or described.get("format") != FORMAT or not described.keys() >= EXPECTED:
         raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
     return described
+
+
+def _waiting(path: Path) -> Path | None:
+    """The description that a kill kept from taking its place beside weights that had taken theirs."""
+    waiting = temporary(path)
+    try:
+        expected = json.loads(waiting.read_text())["weights_sha256"]
+        found = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return waiting if found == expected else None
 
 
 def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:

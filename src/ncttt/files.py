@@ -18,19 +18,24 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:
     """Fill all temporary files first, then rename them one after another: a full disk leaves all old files whole."""
-    temporary = {path: path.with_name(f".{path.name}.new") for path in contents}
+    filled = {path: temporary(path) for path in contents}
     try:
         for path, content in contents.items():
-            with temporary[path].open("wb") as file:
+            with filled[path].open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        for path, filled in temporary.items():
-            os.replace(filled, path)
+        for path, new in filled.items():
+            os.replace(new, path)
     except BaseException:
-        for filled in temporary.values():
-            filled.unlink(missing_ok=True)
+        for new in filled.values():
+            new.unlink(missing_ok=True)
         raise
+
+
+def temporary(path: Path) -> Path:
+    """Where the new content of a file waits to take its place."""
+    return path.with_name(f".{path.name}.new")
 
 
 @contextmanager

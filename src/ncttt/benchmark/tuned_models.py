@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncttt.checkpoint import description
 from ncttt.errors import InputError, nearest
 from ncttt.recipe import Recipe
 from ncttt.training.job import Job, run_job
+from ncttt.training.warm import start_digest
 from ncttt.training.watching import Observer
 
 GROUPS = ("network_settings", "method_settings", "recipe")
@@ -47,6 +47,4 @@ def train_once(job: Job, folder: str | Path, device: str = "cpu", observers: lis
 
 def _facts(job: Job) -> dict[str, Any]:
     found = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
-    # A start is known by its weights: the model of that name may be another one tomorrow.
-    start = None if job.start is None or Path(job.start).is_file() else description(job.start)["weights_sha256"]
-    return found | {"recipe": job.recipe.settings(), "start_weights": start}
+    return found | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}

@@ -1,6 +1,7 @@
 """`ncttt bench`: a grid by configuration file, measured, kept as rows, put into a table."""
 
 import json as json_module
+from pathlib import Path
 from typing import Any
 
 from ncttt.grid import BLEND, Grid
@@ -18,6 +19,7 @@ def bench(
     force: bool = False,
     attribution: bool = False,
     blend: str = BLEND,
+    csv: str | None = None,
     json: bool = False,
     **grid: Any,
 ) -> None:
@@ -32,6 +34,7 @@ def bench(
         force: Measure again what is in the store.
         attribution: Divide the gain of each method that learns into what statistics and what gradient gave.
         blend: The blend of source and batch statistics that an attribution shows beside them.
+        csv: Write the shares of an attribution to this file, a line for each method; rows are exported by `ncttt rows`.
         json: Print the rows, or the shares, as JSON for scripts.
     """
     from ncttt.benchmark.attribution import attribute, plans, unique_cells
@@ -41,9 +44,13 @@ def bench(
     from ncttt.benchmark.store import Store
     from ncttt.benchmark.summary import attribution_table, summarise, summary_table
     from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import as_json, complain, show
+    from ncttt.cli.bench_output import as_csv, as_json, complain, show
+    from ncttt.errors import InputError
+    from ncttt.files import replace_file
 
     asked = Grid(**grid)
+    if csv and not attribution:
+        raise InputError("--csv is for the shares of an attribution; `ncttt rows export` writes rows")
     planned = plans(asked, blend) if attribution else []
     cells = unique_cells(planned) if attribution else cells_of(asked)
     runs_on = executor_of(executor, asked.threads, workers, address, asked.device)
@@ -52,6 +59,8 @@ def bench(
         failed = {cell.key for cell, _ in outcome.failures}
         whole = [plan for plan in planned if failed.isdisjoint(cell.key for cell in plan.cells())]
         shares = [attribute(plan, rows) for plan in whole]
+    if csv and shares:
+        replace_file(Path(csv), as_csv(shares))
     if json:
         print(json_module.dumps(as_json(shares) if attribution else outcome.rows))
     elif attribution and shares:

@@ -69,6 +69,6 @@ OPTIONS = {
         "norm",
         "lr",
     ),
-    "results": ("out", "trace", "store", "top", "tensorboard", "json"),
+    "results": ("out", "trace", "store", "top", "tensorboard", "csv", "json"),
     "running": ("executor", "workers", "address", "cache", "force", "resume", "seed", "seeds", "threads", "device"),
 }

@@ -16,6 +16,7 @@ def tune(
     workers: int | None = None,
     address: str | None = None,
     top: int = 20,
+    csv: str | None = None,
     json: bool = False,
     **search: Any,
 ) -> None:
@@ -27,6 +28,7 @@ def tune(
         workers: Processes; by default as many as have a core for each of their threads.
         address: Of the Ray cluster, as in "auto"; by default a local one is started.
         top: Show so many of the best.
+        csv: Write all trials to this file, a line each.
         json: Print all trials as JSON, for scripts.
     """
     from ncttt.benchmark.driver import run_cells
@@ -37,8 +39,9 @@ def tune(
     from ncttt.benchmark.tuned_models import changed, train_once
     from ncttt.benchmark.tuning import cells_of_trials, ranked, trials
     from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import complain, search_as_json, show
+    from ncttt.cli.bench_output import complain, search_as_csv, search_as_json, show
     from ncttt.cli.training_config import read_job
+    from ncttt.files import replace_file
 
     asked = Search(**search)
     job = None if asked.train is None else read_job(asked.train)
@@ -66,6 +69,8 @@ def tune(
             again = [trial for trial in trials(asked, checkpoint_of, fresh=True) if trial.settings in best]
             failures += run_cells(cells_of_trials(again), store, runs_on, predictions=True, watcher=watcher()).failures
             fresh = ranked(again, store)
+    if csv:
+        replace_file(Path(csv), search_as_csv(asked, found, fresh))
     if json:
         print(json_module.dumps({"searched": search_as_json(found), "confirmed": search_as_json(fresh)}))
     elif found:

@@ -72,6 +72,9 @@ class Method:
     def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
         """Store in the branch what the method must remember of held-out source images; nothing by default."""
 
+    def forget(self, model: Branched) -> None:
+        """Undo `calibrate`, because the weights are about to change; nothing by default."""
+
     def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
         """Figures of one batch of held-out source images that tell whether the branch has learned; none by default.
 

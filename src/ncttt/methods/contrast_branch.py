@@ -31,6 +31,11 @@ class ContrastBranch(nn.Module):
         self.feature_moments.remember(features)
         self.projection_moments.remember(projections)
 
+    def forget(self) -> None:
+        """Know no source moments."""
+        self.feature_moments.forget()
+        self.projection_moments.forget()
+
     def alignments(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """How far the features and the projections in such rows are from the source's."""
         features, projections = rows.tensor_split([self.width], dim=1)

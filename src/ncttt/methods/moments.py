@@ -37,6 +37,10 @@ class SourceMoments(nn.Module):
         self.covariance.copy_(covariance(rows))
         self.rows.fill_(len(rows))
 
+    def forget(self) -> None:
+        """Have nothing to compare with."""
+        self.rows.zero_()
+
     def distance(self, rows: Tensor) -> Tensor:
         """How far rows `(n, d)` are from the source: for its own about 1.5, of which 1 by covariances."""
         of_means, of_covariances = self.distances(rows)

@@ -158,6 +158,9 @@ class NCTTT(Method):
         score = torch.cat(scores)
         _branch(model).source_score.copy_(torch.stack([score.mean(), score.std(correction=0)]))
 
+    def forget(self, model: Branched) -> None:
+        _branch(model).source_score.fill_(-1.0)
+
     def source_level(self, model: Branched, images: int) -> float | None:
         """The least mean score of a batch that looks like source: two standard errors below the source's mean."""
         mean, spread = _branch(model).source_score.tolist()

@@ -97,6 +97,9 @@ class TTTPlus(Method):
             raise InputError("calibration needs at least two source images; found fewer")
         branch.remember(torch.cat(rows))
 
+    def forget(self, model: Branched) -> None:
+        contrast_branch(model).forget()
+
     @torch.no_grad()
     def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
         """How often the partner is nearest, and for a guess; spread of the projections; alignment, once calibrated."""

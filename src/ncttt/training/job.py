@@ -24,7 +24,7 @@ from ncttt.training.health import held_out_figures
 from ncttt.training.loop import check_classes, train
 from ncttt.training.processes import available, place
 from ncttt.training.run import Run
-from ncttt.training.warm import warm_start
+from ncttt.training.warm import start_digest, warm_start
 from ncttt.training.watching import Observer
 from ncttt.training.whitening import whiten_stem
 
@@ -94,6 +94,8 @@ def run_job(
         check_classes(model, images)
     recorded = ("start", "whiten", "split", "held_out", "test", "image_size", "train_size")
     about = {name: getattr(job, name) for name in recorded}
+    if digest := start_digest(job.start):  # a training that is resumed may have lost its start, and needs it no more
+        about["start_weights"] = digest
     history = train(model, fit, job.recipe, held_out=held_out, run=run, resume=resume, observers=observers, about=about)
     results: dict[str, Any] = {
         "epochs": len(history),

@@ -44,7 +44,8 @@ def train(
     """Train classifier and branch jointly, in place, and calibrate the model on `held_out` source images.
 
     Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
-    images, a part of the training set, are evaluated after every epoch. In a `run` folder everything is kept that is
+    images, a part of the training set, are evaluated after every epoch; without them nobody watches whether the branch
+    learns, and the model is not calibrated. In a `run` folder everything is kept that is
     needed to `resume` after a kill, with the best and the last model; `about` is kept with its configuration.
     `observers` replace the progress display. The model's weights are laid out channels last, which is faster.
     """
@@ -54,7 +55,7 @@ def train(
     if held_out is not None and held_out.classes != data.classes:
         raise InputError(f"the classes of {held_out.name} are not those of {data.name}")
     model.classes = data.classes
-    model.source_certainty.fill_(-1.0)  # was that of other weights
+    model.forget()
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
     observers = [watcher()] if observers is None else observers

@@ -1,6 +1,8 @@
 """Warm starts: a classifier takes over the weights of a checkpoint, a model of the zoo, or a file of weights."""
 
+import hashlib
 import pickle
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -8,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ncttt.checkpoint import check_fit, load
+from ncttt.checkpoint import check_fit, classifier_weights, description
 from ncttt.errors import InputError
 
 
@@ -20,7 +22,7 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     """
     if not Path(start).exists() and len(Path(start).parts) > 1:
         raise InputError(f"nothing to start from: {start} does not exist")
-    weights = _read(Path(start)) if Path(start).is_file() else load(start).classifier.state_dict()
+    weights = _read(Path(start)) if Path(start).is_file() else classifier_weights(start)
     own = net.state_dict()
     fresh = [name for name in _last_layer(net) if name in weights and own[name].shape != weights[name].shape]
     # Older files do not count the batches of BatchNorm, and nobody needs the count.
@@ -29,6 +31,17 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     check_fit({name: own[name] for name in own if name not in fresh}, taken, str(start))
     net.load_state_dict(own | taken)
     return fresh
+
+
+def start_digest(start: str | Path | None) -> str | None:
+    """A digest of the weights to start from, because another model may have their name tomorrow; None if there are none."""
+    if start is None:
+        return None
+    if Path(start).is_file():
+        return hashlib.sha256(Path(start).read_bytes()).hexdigest()
+    with suppress(InputError):
+        return description(start)["weights_sha256"]
+    return None
 
 
 def _last_layer(net: nn.Module) -> list[str]:

@@ -56,7 +56,7 @@ class Bar(Observer):
         self.progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
         self.progress.start()
         self.task = self.progress.add_task("", total=steps, completed=start, state="")
-        self.epochs, self.images, self.shown = epochs, 0, time.monotonic()
+        self.epochs, self.steps, self.images, self.shown = epochs, steps, 0, time.monotonic()
 
     def step(self, step: int, figures: Tensor, images: int) -> None:
         self.images += images
@@ -70,6 +70,7 @@ class Bar(Observer):
         self.images, self.shown = 0, now
 
     def epoch(self, epoch: Epoch) -> None:
+        self.progress.update(self.task, completed=epoch.number * self.steps // self.epochs)
         self.progress.console.print(f"epoch {epoch.number}/{self.epochs}: {summary(epoch)}", highlight=False)
 
     def end(self) -> None:
