@@ -1,7 +1,9 @@
 """Checkpoints: bit-identical predictions after a round trip, and clear words about damaged or foreign ones."""
 
 import json
+import os
 import resource
+from pathlib import Path
 
 import pytest
 import torch
@@ -178,3 +180,28 @@ def test_a_model_loaded_under_inference_mode_can_learn(tmp_path):
         model = ncttt.load(tmp_path)
     assert not any(parameter.is_inference() for parameter in model.parameters())
     assert ncttt.Adapter(model, steps=1)(images(4)).isfinite().all()
+
+
+def test_a_kill_between_the_two_renames_loses_nothing(tmp_path, monkeypatch):
+    old, new = attached("resnet", ncttt.PTBN()), attached("resnet", ncttt.PTBN())
+    nn.init.ones_(new.classifier.fc.bias)
+    ncttt.save(old, tmp_path)
+
+    class Killed(BaseException):
+        pass
+
+    renames = [os.replace]
+
+    def rename(waiting, path):
+        if not renames:
+            raise Killed
+        renames.pop()(waiting, path)
+
+    monkeypatch.setattr(os, "replace", rename)
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok: None)  # nothing is tidied up after a kill
+    with pytest.raises(Killed):
+        ncttt.save(new, tmp_path)
+    monkeypatch.undo()
+    assert torch.equal(ncttt.load(tmp_path).classifier.fc.bias, new.classifier.fc.bias)
+    ncttt.save(old, tmp_path)
+    assert torch.equal(ncttt.load(tmp_path).classifier.fc.bias, old.classifier.fc.bias)

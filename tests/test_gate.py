@@ -48,6 +48,19 @@ def test_calibration_takes_pairs_and_generators_and_leaves_modes_alone():
     assert all(module.training for module in model.modules())
 
 
+def test_a_training_forgets_what_was_calibrated_with_other_weights():
+    model = calibrated()
+    model.forget()
+    assert model.source_certainty.max() < 0
+    assert model.method.source_level(model, 1) is None
+    plus = attached("resnet", ncttt.TTTPlus())
+    plus.calibrate([images(16)])
+    assert plus.branch.feature_moments.known
+    plus.forget()
+    assert not plus.branch.feature_moments.known
+    assert not plus.branch.projection_moments.known
+
+
 def test_a_failed_calibration_changes_nothing():
     model = calibrated()
     before = model.source_certainty.clone()

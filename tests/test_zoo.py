@@ -9,6 +9,7 @@ import torch
 
 import ncttt
 from ncttt import InputError, zoo
+from ncttt.checkpoint import description
 
 MODELS = zoo.names()
 METHODS = {"source": "source", "ncttt": "nc_ttt", "ttt": "ttt", "ttt-plus": "ttt_plus", "clust3": "clust3"}
@@ -57,6 +58,31 @@ def test_a_model_says_how_it_was_made_and_how_good_it_is(name):
 def test_a_model_is_at_most_half_a_point_worse_than_the_plain_one(name):
     plain = results("cifar10-small-source")["test_accuracy"]
     assert results(name)["test_accuracy"] >= plain - 0.005
+
+
+def test_the_start_took_at_most_75_minutes():
+    assert results("cifar10-small-start")["minutes"] <= 75
+
+
+@pytest.mark.parametrize("name", [name for name in CIFAR10 if not name.endswith("-start")])
+def test_models_have_the_same_start_and_budget(name):
+    config, plain = (
+        json.loads((zoo.HOME / model / "config.json").read_text()) for model in (name, "cifar10-small-source")
+    )
+    start = "cifar10-small-source" if name.endswith("-ttt-flow") else "cifar10-small-start"
+    assert (config["about"]["start"], config["about"]["start_weights"]) == (start, description(start)["weights_sha256"])
+    joint = () if name.endswith("-ttt-flow") else ("optimizer", "lr", "weight_decay")  # the flow's classifier is frozen
+    for setting in ("epochs", "batch_size", "schedule", "augment", *joint):
+        assert config["recipe"][setting] == plain["recipe"][setting], setting
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_knows_how_certain_it_is_of_source_images(name):
+    model = ncttt.load(name)
+    assert model.source_certainty[0, 0] > 0.5
+    level = model.method.source_level(model, 128)
+    assert level is None or 0 < level < 1
+    assert (level is None) == (model.method.name != "nc_ttt")
 
 
 @pytest.mark.parametrize("short", [short for short in HEALTH if f"cifar10-small-{short}" in MODELS])

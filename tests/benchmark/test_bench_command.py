@@ -1,5 +1,6 @@
 """`ncttt bench` and `ncttt rows`, as a user meets them."""
 
+import csv
 import json
 
 import pytest
@@ -35,12 +36,15 @@ def test_a_grid_its_table_and_its_rows(arguments, tmp_path, capsys):
     assert "nc_ttt" in capsys.readouterr().out
 
 
-def test_attribution_is_one_option(arguments, capsys):
-    assert main([*arguments, "--attribution"]) == 0
+def test_attribution_is_one_option(arguments, tmp_path, capsys):
+    assert main([*arguments, "--attribution", "--csv", str(tmp_path / "shares.csv")]) == 0
     header, line = capsys.readouterr().out.splitlines()
     assert header.split("\t")[-3:] == ["statistics", "gradient", "total"]
     shares = [float(part.split(" ")[0]) for part in line.split("\t")[-3:]]
     assert shares[0] + shares[1] == pytest.approx(shares[2], abs=0.011)
+    (written,) = csv.DictReader((tmp_path / "shares.csv").open())
+    assert [100 * float(written[name]) for name in header.split("\t")[-3:]] == pytest.approx(shares, abs=0.0051)
+    assert float(written["gradient low"]) <= float(written["gradient"]) <= float(written["gradient high"])
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,7 @@ def test_attribution_is_one_option(arguments, capsys):
     [
         (["--corruptions", '["contast"]'], "no corruption 'contast'; did you mean 'contrast'"),
         (["--executor", "proceses"], "no executor 'proceses'; did you mean 'processes'"),
+        (["--csv", "shares.csv"], "--csv is for the shares of an attribution"),
         (["--store", "/proc/rows.sqlite"], "cannot use the store"),
         (["--methods", '[{"method": "ptbn", "checkpoint": "x/y"}]'], "no checkpoint in x/y"),
     ],

@@ -1,5 +1,6 @@
 """The search: on validation alone, every trial what it says, the best first."""
 
+import csv
 import json
 import re
 import shutil
@@ -199,7 +200,12 @@ def test_the_search_is_a_command(checkpoint, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert {trial["settings"]["lr"] for trial in found["searched"]} == {0.01, 0.05}
     assert found["confirmed"][0]["settings"] == found["searched"][0]["settings"]
-    assert main([*arguments, *more]) == 0
+    assert main([*arguments, *more, "--csv", str(tmp_path / "trials.csv")]) == 0
     assert "on fresh images" in capsys.readouterr().out
+    lines = list(csv.DictReader((tmp_path / "trials.csv").open()))
+    assert [line["on"] for line in lines] == ["searched", "searched", "fresh"]
+    for line, trial in zip(lines, [*found["searched"], *found["confirmed"]], strict=True):
+        assert (float(line["lr"]), float(line["accuracy"])) == (trial["settings"]["lr"], trial["accuracy"])
+        assert float(line["gain"]) == trial["gain"]["mean"]
     assert main([*arguments, "--split", "test"]) == 2
     assert "chosen on the split 'val'" in capsys.readouterr().err

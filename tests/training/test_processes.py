@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 
 import ncttt
 from ncttt import InputError
 from ncttt.data import batches, load
-from ncttt.training import processes
+from ncttt.training import processes, run
 
 HERE = Path(__file__).parent
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -47,6 +48,14 @@ def test_the_command_trains_in_two_processes_and_one_writes(tmp_path):
     assert json.loads((tmp_path / "environment.json").read_text())["processes"] == 2
     assert len((tmp_path / "metrics.csv").read_text().splitlines()) == 2
     assert ncttt.load(tmp_path / "last").branch is not None
+    torchrun(2, *command, "--resume")
+    assert json.loads((tmp_path / "environment.json").read_text())["resumed"]
+
+
+def test_only_the_first_process_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "place", lambda: processes.Place(1, 2))
+    ncttt.train(tiny.model(), tiny.digits(64), epochs=1, batch_size=32, run=tmp_path / "run", observers=[])
+    assert not (tmp_path / "run").exists()
 
 
 def test_processes_share_no_sample_and_miss_none():

@@ -1,5 +1,7 @@
 """Recipes: what they refuse, what their schedules give, and that the shipped configurations run."""
 
+import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +128,10 @@ def test_the_papers_settings():
     assert visda.recipe.auxiliary_weight == 1
     assert ncttt.NCTTT(**visda.method_settings, auxiliary_weight=1.0) == ncttt.NCTTT.paper_visda()
     assert {cifar.network, visda.network} == {"resnet50"}
+    assert (visda.recipe.optimizer, visda.recipe.branch_optimizer, visda.recipe.branch_lr) == ("sgd", "sgd", 0.01)
+    assert (cifar.layer, visda.layer) == ("layer2", "layer1")
+    assert visda.start is not None
+    assert job(CONFIGS / "paper/cifar100.yaml") == replace(cifar, data="cifar100")
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -137,6 +143,7 @@ def test_the_papers_configurations_take_steps_and_their_loss_falls(name):
     data = ImageSet(pixels, np.arange(count) % PAPER[name], tuple(map(str, range(PAPER[name]))))
     wanted = job(CONFIGS / f"paper/{name}.yaml", start=None)
     model = wanted.model(data)
+    ncttt.train(copy.deepcopy(model), data, wanted.recipe, epochs=1, batch_size=count, observers=[])  # as it stands
     recipe = wanted.recipe.but(augment="none" if name != "visda" else lambda images: images[..., :224, :224])
     history = ncttt.train(
         model, data, recipe, epochs=3, batch_size=count, lr=0.01, branch_lr=0.01, schedule="constant", observers=[]

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 import ncttt
 from ncttt import InputError
-from ncttt.training.warm import warm_start
+from ncttt.training.warm import start_digest, warm_start
 
 
 def net(classes: int = 10, width: int = 4) -> torch.nn.Module:
@@ -21,6 +21,29 @@ def test_a_checkpoint_folder_gives_its_classifier(tmp_path):
     ncttt.save(model, tmp_path)
     assert warm_start(taken, tmp_path) == []
     assert tiny.same_weights(taken, model.classifier)
+
+
+def test_a_checkpoint_of_a_network_of_ones_own_gives_it(tmp_path):
+    def own(seed: int) -> torch.nn.Sequential:
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4 * 36, 10))
+
+    source, taken = own(0), own(1)
+    ncttt.save(ncttt.attach(source, "0", ncttt.NCTTT(), torch.rand(2, 3, 8, 8)), tmp_path)
+    assert warm_start(taken, tmp_path) == []
+    assert tiny.same_weights(taken, source)
+
+
+def test_a_start_is_known_by_its_weights(tmp_path):
+    ncttt.save(tiny.model(), tmp_path / "start")
+    before = start_digest(tmp_path / "start")
+    ncttt.save(tiny.model(), tmp_path / "start")
+    assert start_digest(tmp_path / "start") == before
+    ncttt.save(tiny.model(seed=1), tmp_path / "start")
+    assert start_digest(tmp_path / "start") != before
+    (tmp_path / "weights.pth").write_bytes(b"some")
+    assert start_digest(tmp_path / "weights.pth") != start_digest(tmp_path / "start")
+    assert start_digest(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize("kind", ["pth", "safetensors", "checkpoint"])

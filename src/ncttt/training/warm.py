@@ -34,7 +34,7 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
 
 
 def start_digest(start: str | Path | None) -> str | None:
-    """A digest of the weights to start from, because another model may have their name tomorrow; None if there are none."""
+    """A digest of the weights to start from, because another model may have their name tomorrow; None without any."""
     if start is None:
         return None
     if Path(start).is_file():
