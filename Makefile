@@ -28,7 +28,7 @@ test-browser: $(DEV_READY)
 	$(BIN)/pip install --quiet --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser
 
-# The shipped models, from scratch: about two hours on two cores; interrupted, it goes on where it was.
+# The shipped models, from scratch: one to two hours on two cores; interrupted, it goes on where it was.
 zoo: $(READY)
 	$(BIN)/ncttt data get cifar10
 	$(MAKE) zoo-digits
