@@ -80,6 +80,12 @@ def test_how_often_the_classifier_runs(returns, passes):
     assert len(count) == passes
 
 
+def test_a_layers_name_moves_everything_up_to_it():
+    moved = ncttt.Tent(moves="layer2").parameters(attached("resnet", ncttt.Tent()))
+    assert {name.partition(".")[0] for name in moved} == {"layer1", "layer2"}
+    assert "layer1.0.weight" in moved
+
+
 class Breaking(torch.optim.SGD):
     """Writes NaN into every parameter, as a gradient that is not finite would."""
 
@@ -98,7 +104,7 @@ def test_a_step_that_breaks_the_model_is_undone_though_the_logits_do_not_show_it
 def test_settings_are_checked_and_saved():
     with pytest.raises(InputError, match="returns must be one of after, before; found 'during'"):
         ncttt.Tent(returns="during")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="moves must be one of batch_norm, norm; found 'encoder'"):
-        ncttt.Tent(moves="encoder")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no layer 'batchnorm'"):
+        ncttt.Adapter(attached("resnet", ncttt.Tent()), ncttt.Tent(moves="batchnorm"))
     method = ncttt.Tent(returns="before", lr=1e-4)
     assert method_from(method_settings(method)) == method

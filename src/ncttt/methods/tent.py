@@ -15,7 +15,6 @@ from ncttt.methods.base import Method, Objective
 from ncttt.norm import Policy
 
 Returns = Literal["after", "before"]
-Moves = Literal["batch_norm", "norm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +22,9 @@ class Tent(Method):
     """Entropy minimisation; meant for a stream (`protocol="online"`), where the small steps add up.
 
     `returns`: the logits `after` the last step, or those from `before` it, of the pass that gave its gradient, which
-    saves a forward. `moves`: scale and shift of `batch_norm` layers, or of every normalisation layer (`norm`).
+    saves a forward. `moves`: scale and shift of `batch_norm` layers, or of every normalisation layer (`norm`), or a
+    layer's name, for all parameters up to and including it: no longer TENT, but what tells the effect of a loss from
+    that of what moves.
     """
 
     name: ClassVar[str] = "tent"
@@ -33,15 +34,16 @@ class Tent(Method):
     lr: float = 1e-3
     norm: Policy | tuple[Policy, Policy] = "batch"
     returns: Returns = "after"
-    moves: Moves = "batch_norm"
+    moves: str = "batch_norm"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for field, choices in {"returns": get_args(Returns), "moves": get_args(Moves)}.items():
-            if getattr(self, field) not in choices:
-                raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
+        if self.returns not in get_args(Returns):
+            raise InputError(f"returns must be one of {', '.join(get_args(Returns))}; found {self.returns!r}")
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
+        if self.moves not in ("batch_norm", "norm"):
+            return model.encoder_parameters(self.moves)
         moved = model.norm_parameters()
         if self.moves == "batch_norm":
             moved = {name: p for name, p in moved.items() if _is_batch_norm(model, name)}
