@@ -45,9 +45,9 @@ def train(
 
     Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
     images, a part of the training set, are evaluated after every epoch; without them nobody watches whether the branch
-    learns, and the model is not calibrated. In a `run` folder everything is kept that is
-    needed to `resume` after a kill, with the best and the last model; `about` is kept with its configuration.
-    `observers` replace the progress display. The model's weights are laid out channels last, which is faster.
+    learns, and the model is not calibrated. In a `run` folder everything is kept that is needed to `resume` after a
+    kill, with the best and the last model; `about` is kept with its configuration. `observers` replace the progress
+    display. The model's weights are laid out channels last, which is faster.
     """
     recipe = (recipe or Recipe()).but(**settings)
     for images in (data, held_out):
