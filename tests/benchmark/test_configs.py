@@ -42,13 +42,26 @@ def test_the_digits_search_is_one():
     check_search(Search(**settings), read_job(settings["train"]))
 
 
-def test_the_searches_on_cifar10_name_what_there_is():
-    from ncttt import METHODS, zoo
+@pytest.mark.parametrize("name", ["branch", "trained"])
+def test_the_searches_of_trainings_on_cifar10_name_what_there_is(name):
+    from ncttt import METHODS
     from ncttt.benchmark.tuned_models import changed
 
-    by_training = yaml.safe_load(Path("configs/tune/cifar10-trained.yaml").read_text())
+    by_training = yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text())
     for settings, _ in combinations(Search(**by_training)):
         assert METHODS[changed(read_job(by_training["train"]), settings).method]
+
+
+def test_searches_vary_the_training_of_the_zoo_with_half_its_epochs():
+    short, whole = read_job("configs/tune/one-epoch.yaml"), read_job("configs/cpu/cifar10-ncttt.yaml")
+    assert short.recipe == whole.recipe.but(epochs=whole.recipe.epochs // 2)
+    assert short.method_settings == {k: v for k, v in whole.method_settings.items() if k != "moves"}
+    assert (short.start, short.layer, short.method) == (whole.start, whole.layer, whole.method)
+
+
+def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
+    from ncttt import zoo
+
     by_adaptation = Search(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
     assert by_adaptation.checkpoint in zoo.names()
     assert len(combinations(by_adaptation)) == 48
