@@ -18,6 +18,7 @@ import torch
 from rich.progress import track
 from torch import nn
 
+from ncttt.allocation import keep_memory
 from ncttt.models import winograd
 from ncttt.origin import origin
 
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
+    keep_memory()  # as `ncttt train` does
     torch.set_num_threads(options.threads)
     rows = [row_of(*shape, options.rounds) | {"rounds": options.rounds, **origin()} for shape in track(SHAPES)]
     with options.out.open("w", newline="") as file:
