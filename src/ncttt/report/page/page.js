@@ -76,7 +76,11 @@ function setUpFilters() {
   const form = document.querySelector("form.filters");
   form.hidden = false;
   form.addEventListener("input", () => filter(form));
-  form.addEventListener("reset", () => setTimeout(() => filter(form)));
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();  // the browser would reset it only after this, and nothing tells when
+    for (const select of form.querySelectorAll("select")) select.selectedIndex = 0;
+    filter(form);
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   filter(form);
 }
