@@ -8,7 +8,7 @@ DOCS_READY := $(VENV)/.docs-ready
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network test-browser check docs docs-check format clean
+.PHONY: demo test test-network test-browser check results-check docs docs-check format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow
 
 demo: $(READY)
@@ -49,6 +49,12 @@ check: $(DEV_READY)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(MAKE) test
+
+# Are the tables of results/ those of its rows, and are a random handful of rows found again?
+results-check: $(READY)
+	$(BIN)/python benchmarks/findings.py --check
+	$(BIN)/ncttt data get cifar10
+	$(BIN)/python benchmarks/check_results.py
 
 # The site, into site/; a wrong link, a docstring that does not render or any other warning is an error.
 docs: $(DOCS_READY)

@@ -92,6 +92,17 @@ def test_moves_choose_what_learns():
         moved("layer9")
 
 
+def test_the_first_half_of_the_layers_up_to_the_tap():
+    model = ncttt.attach(ncttt.models.small(10, width=4), "layer4", ncttt.NCTTT(), images(2))
+    assert ncttt.NCTTT().moves == "first_half"
+    assert set(ncttt.NCTTT().parameters(model)) == set(ncttt.NCTTT(moves="layer2").parameters(model))
+    odd = ncttt.attach(ncttt.models.small(10, width=4), "layer3", ncttt.NCTTT(), images(2))
+    convolutions = [name for name, moved in ncttt.NCTTT().parameters(odd).items() if moved.ndim > 1]
+    assert len(convolutions) == 3  # of five: the odd one moves
+    single = ncttt.attach(ncttt.models.small(10, width=4), "layer1", ncttt.NCTTT(), images(2))
+    assert ncttt.NCTTT().parameters(single).keys() == single.encoder_parameters().keys()
+
+
 def test_nothing_to_move_is_an_error():
     model = attached("vgg", ncttt.NCTTT(moves="norm"), layer="0")
     with pytest.raises(InputError, match="nothing to move"):

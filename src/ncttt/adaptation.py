@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ncttt.branched import Branched
+from ncttt.data.augment import shifted_copies
 from ncttt.errors import InputError
 from ncttt.methods.base import Method, Objective
 from ncttt.norm import Policy, statistics
@@ -126,11 +127,14 @@ class Adaptation:
         return all(bool(parameter.isfinite().all()) for parameter in moved)
 
     def _objective(self) -> Objective:
-        objective = self._do.method.adaptation_loss(self._do.model, self._images)
+        method = self._do.method
+        images = shifted_copies(self._images, method.copies, method.mirrored)
+        objective = method.adaptation_loss(self._do.model, images)
         if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
-            what = f"{type(self._do.method).__name__}.adaptation_loss"
+            what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
-        return objective
+        loss, *others = objective
+        return Objective(loss, *(part if part is None else part[: len(self._images)] for part in others))
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""

@@ -32,7 +32,9 @@ class Method:
     A subclass says by class variables what it is called, whether it has a branch, which settings the branch is built
     from, whether it learns at test time, and whether its branch is trained with the classifier (`joint`) or after it
     (`branch`). `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the
-    prediction. `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training.
+    prediction. `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step
+    lowers the loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and,
+    if `mirrored`, every other one mirrored: more to learn from, at that many times the cost.
     """
 
     name: ClassVar[str]
@@ -46,11 +48,15 @@ class Method:
     optimizer: str = "adam"
     norm: Policy | tuple[Policy, Policy] = "source"
     auxiliary_weight: float = 1.0
+    copies: int = 1
+    mirrored: bool = True
 
     def __post_init__(self) -> None:
         for field in ("steps", "lr", "auxiliary_weight"):
             if not 0 <= getattr(self, field) < float("inf"):
                 raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
+        if not isinstance(self.copies, int) or self.copies < 1:
+            raise InputError(f"copies must be a whole number of at least 1; found {self.copies!r}")
         if self.optimizer not in OPTIMIZERS:
             raise InputError(f"no optimizer {self.optimizer!r}{nearest(str(self.optimizer), OPTIMIZERS)}")
         for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:

@@ -33,8 +33,9 @@ class NCTTT(Method):
     `head`: one noise vector per position (`pixel`) or per image (`flat`). `channels`: of the projector; `hidden`: of
     the discriminator, with BatchNorm if `discriminator_norm`. `views`: noisy samples per side. `scaling` of the
     projected features: `none`, `standardize` or `whiten`. `conditional`: the discriminator sees the classifier's
-    softmax. `moves`: `encoder`, `norm` (scale and shift of normalisation layers) or a layer's name, for everything up
-    to and including it; `encoder` and `norm` mean this even where a layer has such a name.
+    softmax. `moves`: `first_half` (of the layers up to the tap), `encoder` (all of them), `norm` (scale and shift of
+    their normalisation layers) or a layer's name, for everything up to and including it; the three words mean this even
+    where a layer has such a name.
     """
 
     name: ClassVar[str] = "nc_ttt"
@@ -46,6 +47,7 @@ class NCTTT(Method):
     lr: float = 1e-3
     norm: Policy | tuple[Policy, Policy] = "batch"
     auxiliary_weight: float = 0.3
+    copies: int = 4
     head: Literal["pixel", "flat"] = "pixel"
     sigma_in: float = 0.5
     sigma_out: float = 1.0
@@ -55,7 +57,7 @@ class NCTTT(Method):
     views: int = 1
     scaling: Literal["none", "standardize", "whiten"] = "whiten"
     conditional: bool = True
-    moves: str = "encoder"
+    moves: str = "first_half"
     noise: str | Noise = "gaussian"
 
     def __post_init__(self) -> None:
@@ -198,6 +200,8 @@ _PAPER: dict[str, Any] = {
     "discriminator_norm": True,
     "scaling": "none",
     "conditional": False,
+    "moves": "encoder",
+    "copies": 1,
     "steps": 20,
     "auxiliary_weight": 1.0,
 }

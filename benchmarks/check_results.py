@@ -1,0 +1,69 @@
+"""Measures a random handful of the committed rows again, and says whether they are what they were.
+
+    python benchmarks/check_results.py [--cells 5] [--seed N]
+
+Rows are those of `results/cifar10c_*.csv`, cells those of the grids `configs/study/*.yaml`. A row is found by its
+cell's key, so that a changed model, corruption or setting shows as a missing row. On the machine that measured them
+accuracies are equal; on another, rounding moves an image here and there, and a stream that learns carries that on.
+"""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+import yaml
+
+from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.measure import measure
+from ncttt.benchmark.table import read_csv
+from ncttt.benchmark.watching import name_of
+from ncttt.grid import Entry, Grid
+
+RESULTS, GRIDS = Path("results"), Path("configs/study")
+CACHE = Path("runs/cache")
+TOLERANCE = {"episodic": 0.005, "online": 0.01}  # of an accuracy
+
+
+def grid_of(path: Path) -> Grid:
+    """The grid of a configuration file."""
+    asked = yaml.safe_load(path.read_text())
+    return Grid(**{**asked, "methods": [Entry(**entry) for entry in asked["methods"]]})
+
+
+def committed() -> list[tuple[Cell, float]]:
+    """All cells of the study, with their committed accuracies."""
+    accuracy = {
+        row["key"]: row["accuracy"] for path in sorted(RESULTS.glob("cifar10c_*.csv")) for row in read_csv(path)
+    }
+    found = []
+    for path in sorted(GRIDS.glob("*.yaml")):
+        cells = cells_of(grid_of(path))
+        missing = [cell for cell in cells if cell.key not in accuracy]
+        if missing:
+            sys.exit(f"{RESULTS} lacks {len(missing)} of {len(cells)} cells of {path}, such as {name_of(missing[0])}")
+        found += [(cell, accuracy[cell.key]) for cell in cells]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, default=5)
+    parser.add_argument("--seed", type=int, help="of the draw; by default another one each time")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10_000)
+    every = committed()
+    print(f"{len(every)} committed cells, of which {options.cells} are measured again (--seed {seed})")
+    wrong = 0
+    for cell, before in random.Random(seed).sample(every, min(options.cells, len(every))):
+        now = measure(cell, CACHE).columns["accuracy"]
+        same = abs(now - before) <= TOLERANCE[cell.protocol]
+        wrong += not same
+        word = "same " if same else "OTHER"
+        print(f"{word} {name_of(cell)}: {100 * before:.2f} before, {100 * now:.2f} now", flush=True)
+    sys.exit(int(wrong > 0))
+
+
+if __name__ == "__main__":
+    main()
