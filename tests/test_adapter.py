@@ -13,9 +13,9 @@ import ncttt
 from architectures import CLASSES, attached, images, resnet
 from contract import Case, RandomToy
 from ncttt import InputError
-from ncttt.norm import blend
+from ncttt.norm import blend, statistics
 
-METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32)
+METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1)
 
 
 def test_one_step_equals_a_hand_written_loop():
@@ -512,3 +512,36 @@ def test_without_a_copy_the_model_itself_moves_and_comes_back():
     other(batch)
     assert model.method == METHOD  # another method in the meantime is no other model
     assert torch.equal(ncttt.Adapter(model, steps=3, lr=1e-2, protocol="online", copy=False)(batch), expected)
+
+
+def test_a_step_learns_from_copies_of_the_batch_and_scores_the_batch_alone(monkeypatch):
+    seen, loss = [], ncttt.NCTTT.adaptation_loss
+
+    def watched(self, model, images):
+        seen.append(images)
+        return loss(self, model, images)
+
+    monkeypatch.setattr(ncttt.NCTTT, "adaptation_loss", watched)
+    batch = images(6)
+    case = Case("resnet", METHOD)
+    adapter = ncttt.Adapter(case.model, replace(METHOD, copies=3, steps=2))
+    logits = adapter(batch)
+    assert [len(found) for found in seen] == [18, 18]
+    assert all(found[:6].equal(batch) and found[6:12].equal(batch.flip(3)) for found in seen)
+    assert len(logits) == 6
+    with statistics(case.model.batch_norms(), "batch"), torch.no_grad():
+        whole, features = case.model.forward_with_features(seen[0])
+        expected = METHOD.score(case.model, features, whole)[:6].mean()
+    assert adapter.trace.shift_before == pytest.approx(expected.item(), rel=1e-5)
+    assert adapter(batch).equal(logits)
+
+
+def test_logits_from_before_the_step_are_those_of_the_batch():
+    adapter = ncttt.Adapter(ncttt.models.small(5, width=4), ncttt.Tent(returns="before", copies=4))
+    assert adapter(images(6)).shape == (6, 5)
+
+
+@pytest.mark.parametrize("copies", [0, -1, 1.5])
+def test_copies_are_a_whole_number(copies):
+    with pytest.raises(InputError, match="copies must be a whole number of at least 1"):
+        ncttt.NCTTT(copies=copies)
