@@ -52,7 +52,7 @@ Row = dict[str, Any]
 def comparisons(store: Store) -> Iterator[Row]:
     """NC-TTT against every other method, and every method that learns against batch statistics on its checkpoint."""
     ours = OWN["NC-TTT"]
-    controls = [("source", NOISE), ("tent", NOISE), ("entropy on layer2", NOISE), ("nc_ttt that stops", NOISE)]
+    controls = [("source", NOISE), ("tent", NOISE), ("entropy likewise", NOISE), ("nc_ttt that stops", NOISE)]
     pairs = [(ours, other) for other in (*OWN.values(), *controls) if other != ours]
     pairs += [(OWN[name], ("ptbn", OWN[name][1])) for name in LEARN]
     pairs += [(control, ("ptbn", NOISE)) for control in controls]

@@ -43,8 +43,8 @@ class NCTTT(Method):
     learns: ClassVar[bool] = True
     branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
 
-    steps: int = 4
-    lr: float = 1e-3
+    steps: int = 2
+    lr: float = 2e-3
     norm: Policy | tuple[Policy, Policy] = "batch"
     auxiliary_weight: float = 0.3
     copies: int = 4
