@@ -26,7 +26,7 @@ import ncttt
 from ncttt.adaptation import Adaptation
 from ncttt.origin import origin
 
-METHOD = ncttt.NCTTT(conditional=False, moves="encoder", copies=1)
+METHOD = ncttt.NCTTT(conditional=False, moves="encoder", copies=1, entropy=0)
 
 
 def make_model() -> ncttt.Branched:

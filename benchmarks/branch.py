@@ -3,9 +3,10 @@
     python benchmarks/branch.py --checkpoints cifar10-small-ncttt cifar10-small-ttt --out results/branch.csv
 
 For clean images and each of the fifteen corruptions: the error with batch statistics, the mean in-distribution score,
-how well an image's score tells it from clean ones (area under the ROC curve), and the cosine of the angle between what
-a first adaptation step lowers and the cross-entropy of the true labels, over the parameters that adaptation moves: mean
-over batches, and the share of batches in which it is positive. Labels serve only to judge.
+how well an image's score tells it from clean ones (area under the ROC curve), and, over the parameters that adaptation
+moves, the cosine of the angle between the gradient of its loss and that of the cross-entropy of the true labels: mean
+over batches, and the share of batches in which it is positive. Beside it the same of the entropy of the predictions,
+and the cosine between the two losses without labels. Labels serve only to judge.
 """
 
 import argparse
@@ -24,10 +25,12 @@ import ncttt
 from ncttt.benchmark.scenes import CLEAN, Pictures, Scene
 from ncttt.branched import Branched
 from ncttt.data.corruptions import CORRUPTIONS
+from ncttt.methods.tent import mean_entropy
 from ncttt.norm import statistics
 from ncttt.origin import origin
 
 CACHE = Path("runs/cache")
+COSINES = ("cosine", "positive", "entropy_cosine", "entropy_positive", "cosine_with_entropy")
 
 
 def main() -> None:
@@ -62,6 +65,7 @@ def rows_of(model: Branched, pictures: Pictures, severity: int, size: int) -> It
         level = 0 if corruption == CLEAN else severity
         scene = Scene(pictures, pictures.draw().digest, corruption, level, None if corruption == CLEAN else "cifar")
         errors, scores, cosines = measured(model, scene, size)
+        own, entropy, both = cosines.T
         clean = scores if corruption == CLEAN else clean
         apart = (
             roc_auc_score([1] * len(clean) + [0] * len(scores), np.concatenate([clean, scores])) if len(clean) else ""
@@ -72,13 +76,16 @@ def rows_of(model: Branched, pictures: Pictures, severity: int, size: int) -> It
             "error": errors.mean(),
             "score": scores.mean() if len(scores) else "",
             "auroc": apart,
-            "cosine": cosines.mean(),
-            "positive": (cosines > 0).mean(),
+            "cosine": own.mean(),
+            "positive": (own > 0).mean(),
+            "entropy_cosine": entropy.mean(),
+            "entropy_positive": (entropy > 0).mean(),
+            "cosine_with_entropy": both.mean(),
         }
 
 
 def measured(model: Branched, scene: Scene, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Errors and scores of images, and the cosine of each batch."""
+    """Errors and scores of images, and the three cosines of each batch."""
     images, labels = scene.images(CACHE), np.asarray(scene.labels(CACHE))
     errors, scores, cosines = [], [], []
     for places in np.array_split(np.random.default_rng(0).permutation(len(labels)), -(-len(labels) // size)):
@@ -88,7 +95,7 @@ def measured(model: Branched, scene: Scene, size: int) -> tuple[np.ndarray, np.n
             with torch.no_grad():
                 logits, features = model.forward_with_features(pixels)
                 score = model.method.score(model, features, logits)
-            cosines.append(cosine(model, pixels, truth))
+            cosines.append([cosines_of(model, pixels, truth)])
         errors.append(logits.argmax(1) != truth)
         scores.extend([] if score is None else [score])
     return tuple(
@@ -97,21 +104,28 @@ def measured(model: Branched, scene: Scene, size: int) -> tuple[np.ndarray, np.n
     )  # type: ignore[return-value]
 
 
-def cosine(model: Branched, images: Tensor, labels: Tensor) -> float:
-    """Of the angle between the gradients of the adaptation loss and of the true loss."""
+def cosines_of(model: Branched, images: Tensor, labels: Tensor) -> tuple[float, float, float]:
+    """Of the method's loss and the true one, of the entropy and the true one, of the first two."""
     moved = list(model.method.parameters(model).values())
     for parameter in moved:
         parameter.requires_grad_(True)
-    own = torch.autograd.grad(model.method.adaptation_loss(model, images).loss, moved)
-    true = torch.autograd.grad(F.cross_entropy(model(images), labels), moved)
-    one, two = (torch.cat([part.flatten() for part in parts]) for parts in (own, true))
-    return F.cosine_similarity(one, two, dim=0).item()
+
+    def gradient(loss: Tensor) -> Tensor:
+        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, moved)])
+
+    def between(one: Tensor, other: Tensor) -> float:
+        return F.cosine_similarity(one, other, dim=0).item()
+
+    own = gradient(model.method.adaptation_loss(model, images).loss)
+    true = gradient(F.cross_entropy(model(images), labels))
+    entropy = gradient(mean_entropy(model(images)))
+    return between(own, true), between(entropy, true), between(own, entropy)
 
 
 def summary(rows: list[dict[str, object]]) -> dict[str, float]:
     """Correlation of score and error over the scenarios, and means over the corruptions."""
     shifted = [row for row in rows if row["corruption"] != CLEAN]
-    found = {name: float(np.mean([float(str(row[name])) for row in shifted])) for name in ("cosine", "positive")}
+    found = {name: float(np.mean([float(str(row[name])) for row in shifted])) for name in COSINES}
     if rows[0]["score"] != "":
         scores, errors = (np.array([float(str(row[name])) for row in rows]) for name in ("score", "error"))
         found["correlation of score and error"] = float(np.corrcoef(scores, errors)[0, 1])

@@ -2,7 +2,7 @@
 
 Equations 5 to 9 of the paper. Departures, each an option whose paper form stays available: the projected features can
 be standardised or whitened, the discriminator can see the classifier's softmax, and what the loss moves is chosen
-apart from where it reads.
+apart from where it reads, and at test time the entropy of the predictions is lowered, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ncttt.errors import InputError
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.moving import moved_parameters
 from ncttt.methods.noise_branch import NoiseBranch
+from ncttt.methods.tent import mean_entropy
 from ncttt.modes import evaluating
 from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
 from ncttt.norm import Policy, statistics
@@ -35,7 +36,8 @@ class NCTTT(Method):
     projected features: `none`, `standardize` or `whiten`. `conditional`: the discriminator sees the classifier's
     softmax. `moves`: `first_half` (of the layers up to the tap), `encoder` (all of them), `norm` (scale and shift of
     their normalisation layers) or a layer's name, for everything up to and including it; the three words mean this even
-    where a layer has such a name.
+    where a layer has such a name. `entropy`: weight of the predictions' mean entropy beside the discriminator's loss at
+    test time.
     """
 
     name: ClassVar[str] = "nc_ttt"
@@ -59,9 +61,12 @@ class NCTTT(Method):
     conditional: bool = True
     moves: str = "first_half"
     noise: str | Noise = "gaussian"
+    entropy: float = 0.04
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0 <= self.entropy < math.inf:
+            raise InputError(f"entropy must be finite and not negative; found {self.entropy!r}")
         check_scales(self.sigma_in, self.sigma_out)
         family(self.noise)
         for field, choices in {"head": ("pixel", "flat"), "scaling": ("none", "standardize", "whiten")}.items():
@@ -128,13 +133,15 @@ class NCTTT(Method):
         return found
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
-        """Eq. 9 on the noise-free projection; only a class-conditional branch runs what follows the tap."""
-        if _branch(model).conditional:
-            logits, features = model.forward_with_features(images, detach=True)
+        """Eq. 9 on the noise-free projection; what follows the tap runs only for condition and entropy."""
+        if _branch(model).conditional or self.entropy:
+            logits, features = model.forward_with_features(images, detach=not self.entropy)
         else:
             logits, features = None, model.features(images)
         heads = self._discriminate(model, features, logits)
         loss = torch.stack([in_distribution_loss(head) for head in heads]).mean()
+        if self.entropy and logits is not None:
+            loss = loss + self.entropy * mean_entropy(logits)
         return Objective(loss, _mean_probability(heads))
 
     def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
@@ -202,6 +209,7 @@ _PAPER: dict[str, Any] = {
     "conditional": False,
     "moves": "encoder",
     "copies": 1,
+    "entropy": 0.0,
     "steps": 20,
     "auxiliary_weight": 1.0,
 }
