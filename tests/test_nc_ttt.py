@@ -1,6 +1,7 @@
 """NC-TTT: its losses against slow versions, its options, its presets."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -155,7 +156,7 @@ def test_the_flat_head_names_another_image_size():
 
 def test_no_gradient_reaches_the_classifier_through_the_condition():
     """Neither in training nor in adaptation; and the tail behind the tap builds no graph while adapting."""
-    method = ncttt.NCTTT()
+    method = ncttt.NCTTT(entropy=0)
     model = attached("resnet", method, layer="layer2")
     logits, features = model.forward_with_features(images(4))
     method.training_loss(model, images(4), features, logits).backward()
@@ -167,6 +168,27 @@ def test_no_gradient_reaches_the_classifier_through_the_condition():
     adapter(images(4))
     assert len(wants) == method.steps + 1
     assert not any(wants)
+
+
+@pytest.mark.parametrize("conditional", [True, False])
+def test_the_entropy_of_the_predictions_is_lowered_beside_equation_nine(conditional):
+    alone = ncttt.NCTTT(conditional=conditional, entropy=0)
+    both = replace(alone, entropy=0.5)
+    model = attached("resnet", alone)
+    log_probabilities = model(images(4)).log_softmax(1)
+    entropy = -(log_probabilities.exp() * log_probabilities).sum() / 4
+    expected = alone.adaptation_loss(model, images(4)).loss + 0.5 * entropy
+    found = both.adaptation_loss(model, images(4))
+    torch.testing.assert_close(found.loss, expected)
+    found.loss.backward()
+    assert model.classifier.layer1[0].weight.grad.abs().sum() > 0
+    assert ncttt.NCTTT.paper_cifar().entropy == ncttt.NCTTT.paper_visda().entropy == 0
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_the_weight_of_the_entropy_is_finite_and_not_negative(weight):
+    with pytest.raises(InputError, match="entropy must be finite and not negative"):
+        ncttt.NCTTT(entropy=weight)
 
 
 def test_whitening_takes_half_precision_rows():

@@ -45,7 +45,7 @@ class NCTTT(Method):
     learns: ClassVar[bool] = True
     branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
 
-    steps: int = 2
+    steps: int = 4
     lr: float = 2e-3
     norm: Policy | tuple[Policy, Policy] = "batch"
     auxiliary_weight: float = 0.3
@@ -61,7 +61,7 @@ class NCTTT(Method):
     conditional: bool = True
     moves: str = "first_half"
     noise: str | Noise = "gaussian"
-    entropy: float = 0.04
+    entropy: float = 0.1
 
     def __post_init__(self) -> None:
         super().__post_init__()
