@@ -23,16 +23,18 @@ def test_the_digits_grid_runs(tmp_path, capsys):
     assert min(clean.values()) > 0.8
 
 
-@pytest.mark.parametrize("name", ["digits", "cifar10c"])
-def test_every_grid_names_what_there_is(name):
+@pytest.mark.parametrize(
+    "path", [*Path("configs/bench").glob("*.yaml"), *Path("configs/study").glob("*.yaml")], ids=str
+)
+def test_every_grid_names_what_there_is(path):
     from ncttt import METHODS, zoo
 
-    path = Path(f"configs/bench/{name}.yaml")
     settings = yaml.safe_load(path.read_text())
     for entry in settings["methods"]:
         assert entry["method"] in METHODS
         checkpoints = [entry["checkpoint"]] if isinstance(entry["checkpoint"], str) else entry["checkpoint"]
         assert set(checkpoints) <= set(zoo.names())
+        assert METHODS[entry["method"]](**entry.get("settings", {}))
     with pytest.raises(SystemExit, match="0"):
         main(["bench", "--config", str(path), "--print_config"])
 
@@ -65,6 +67,17 @@ def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
     by_adaptation = Search(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
     assert by_adaptation.checkpoint in zoo.names()
     assert len(combinations(by_adaptation)) == 48
+
+
+@pytest.mark.parametrize("name", ["clust3", "copies", "entropy", "norm", "tent", "ttt", "ttt-flow", "ttt-plus"])
+def test_searches_of_adaptations_name_settings_of_their_methods(name):
+    from ncttt import METHODS
+    from ncttt.checkpoint import description
+
+    search = Search(**yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text()))
+    method = METHODS[search.method or description(search.checkpoint)["method"]["name"]]
+    for _, adapted in combinations(search):
+        assert method(**{key: value for key, value in adapted.items() if key != "stop"})
 
 
 def test_the_search_of_the_paper_is_in_its_form():
