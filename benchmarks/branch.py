@@ -4,7 +4,7 @@
 
 For clean images and each of the fifteen corruptions: the error with batch statistics, the mean in-distribution score,
 how well an image's score tells it from clean ones (area under the ROC curve), and, over the parameters that adaptation
-moves, the cosine of the angle between the gradient of its loss and that of the cross-entropy of the true labels: mean
+moves, the cosine of the angle between the gradient of the branch's loss and that of the true labels' loss: mean
 over batches, and the share of batches in which it is positive. Beside it the same of the entropy of the predictions,
 and the cosine between the two losses without labels. Labels serve only to judge.
 """
@@ -12,6 +12,7 @@ and the cosine between the two losses without labels. Labels serve only to judge
 import argparse
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,8 @@ def cosines_of(model: Branched, images: Tensor, labels: Tensor) -> tuple[float, 
     def between(one: Tensor, other: Tensor) -> float:
         return F.cosine_similarity(one, other, dim=0).item()
 
-    own = gradient(model.method.adaptation_loss(model, images).loss)
+    method = replace(model.method, entropy=0.0) if isinstance(model.method, ncttt.NCTTT) else model.method
+    own = gradient(method.adaptation_loss(model, images).loss)
     true = gradient(F.cross_entropy(model(images), labels))
     entropy = gradient(mean_entropy(model(images)))
     return between(own, true), between(entropy, true), between(own, entropy)

@@ -44,7 +44,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "ttt_plus": {"layer": "layer4", "weight": 1.0},
     "clust3": {"layer": ["layer2", "layer3"], "weight": 0.2},
     "ttt_flow": {"layer": "layer3"},
-    "nc_ttt": {"layer": "layer3", "weight": 1.0, "settings": {"moves": "layer1", "copies": 1, "entropy": 0.0}},
+    "nc_ttt": {
+        "layer": "layer3",
+        "weight": 1.0,
+        "settings": {"moves": "layer1", "lr": 1e-3, "copies": 1, "entropy": 0.0},
+    },
 }
 
 
