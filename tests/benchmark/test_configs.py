@@ -44,7 +44,7 @@ def test_the_digits_search_is_one():
     check_search(Search(**settings), read_job(settings["train"]))
 
 
-@pytest.mark.parametrize("name", ["branch", "noise", "paper-form", "trained", "width"])
+@pytest.mark.parametrize("name", ["branch", "noise", "paper-flat", "paper-form", "trained", "width"])
 def test_the_searches_of_trainings_on_cifar10_name_what_there_is(name):
     from ncttt import METHODS
     from ncttt.benchmark.tuned_models import changed
@@ -69,7 +69,9 @@ def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
     assert len(combinations(by_adaptation)) == 16
 
 
-@pytest.mark.parametrize("name", ["clust3", "copies", "entropy", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"])
+@pytest.mark.parametrize(
+    "name", ["clust3", "copies", "entropy", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"]
+)
 def test_searches_of_adaptations_name_settings_of_their_methods(name):
     from ncttt import METHODS
     from ncttt.checkpoint import description
