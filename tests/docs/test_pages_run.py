@@ -15,6 +15,7 @@ LEFT_OUT = (
     ("", "configs/paper/", "takes days on GPUs"),
     ("", "ncttt data get", "fetches; tested by `make test-network`"),
     ("", "cifar10c", "takes hours"),
+    ("", "configs/study/", "takes hours"),
     ("", "ncttt data check cifar10", "needs CIFAR-10"),
     ("", "ncttt data corrupt cifar10", "needs CIFAR-10"),
     ("README", "ncttt demo", "run by `make demo`"),

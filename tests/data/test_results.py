@@ -1,0 +1,54 @@
+"""What is committed in results/: tables that say what their rows say, and rows that can be found again."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from ncttt.benchmark.measure import measure
+from ncttt.benchmark.table import read_csv
+from ncttt.data.corruptions import CORRUPTIONS
+
+ROOT = Path(__file__).parents[2]
+ROWS = ROOT / "results" / "cifar10c_severity5.csv"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """A script of the benchmarks as a module."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.chdir(ROOT)
+    return importlib.import_module
+
+
+def test_the_tables_of_the_findings_are_those_of_the_files_beside_them(script):
+    text = (ROOT / "results" / "README.md").read_text()
+    assert text.count("<!-- / -->") > 5
+    filled, wrong = script("findings").filled, text.replace("0", "1")
+    assert filled(text) == text
+    assert filled(wrong) != wrong
+
+
+def test_every_method_was_measured_on_all_corruptions_and_enough_images(script):
+    rows = list(read_csv(ROWS))
+    measured = {(row["method"], row["checkpoint"], row["protocol"]) for row in rows}
+    study = script("study_rows")
+    for name, own in study.OWN.items():
+        assert {(*own, protocol) for protocol in (study.PROTOCOLS if name in study.LEARN else ["episodic"])} <= measured
+    for way in measured:
+        own = [row for row in rows if (row["method"], row["checkpoint"], row["protocol"]) == way]
+        assert {row["corruption"] for row in own} == {"clean", *CORRUPTIONS}
+        assert all(row["images"] >= 2000 and "changes" not in row["commit"] for row in own)
+
+
+@pytest.mark.network
+def test_committed_rows_are_found_again(script, cifar10_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("NCTTT_DATA", str(cifar10_root))
+    cells = [
+        (cell, accuracy)
+        for cell, accuracy in script("check_results").committed()
+        if cell.label in ("nc_ttt", "ptbn") and (cell.protocol, cell.scenes[0].corruption) == ("online", "shot_noise")
+    ]
+    assert {cell.label for cell, _ in cells} == {"nc_ttt", "ptbn"}
+    for cell, accuracy in cells:
+        assert measure(cell, tmp_path).columns["accuracy"] == pytest.approx(accuracy, abs=0.01)
