@@ -39,6 +39,7 @@ NO_BRANCH = ("Source", "LAME-L", "LAME-K", "LAME-R", "PTBN", "TENT")
 CONTROLS: dict[str, Run] = {
     "NC-TTT": ("nc_ttt", NOISE),
     "its discriminator alone": ("nc_ttt without entropy", NOISE),
+    "its discriminator alone, two steps": ("nc_ttt without entropy in two steps", NOISE),
     "its entropy alone": ("entropy likewise", NOISE),
     "TENT": ("tent", NOISE),
     "NC-TTT that stops": ("nc_ttt that stops", NOISE),
