@@ -102,21 +102,10 @@ def attribution(protocol: str) -> Table:
     """Of every method that learns, on its own checkpoint: what the statistics gave, and what the steps."""
     lines = []
     for name in LEARN:
-        label, checkpoint = OWN[name]
-        ways = [("source", checkpoint), ("ptbn", checkpoint), OWN[name], (f"{label} source", checkpoint)]
-        shares = [compared(("ptbn", checkpoint), ("source", checkpoint), protocol), of_steps(OWN[name], protocol)]
-        lines.append(Line(name, (*(accuracy(way, protocol, "mean") for way in ways), *shares)))
-    columns = (
-        "source statistics",
-        "batch statistics",
-        "batch statistics and steps",
-        "steps alone",
-        "by statistics",
-        "by steps",
-    )
-    if all(line.numbers[3] is None for line in lines):
-        lines = [Line(line.name, line.numbers[:3] + line.numbers[4:]) for line in lines]
-        columns = columns[:3] + columns[4:]
+        source, batch = ((label, OWN[name][1]) for label in ("source", "ptbn"))
+        accuracies = [accuracy(run, protocol, "mean") for run in (source, batch, OWN[name])]
+        lines.append(Line(name, (*accuracies, compared(batch, source, protocol), of_steps(OWN[name], protocol))))
+    columns = ("source statistics", "batch statistics", "batch statistics and steps", "by statistics", "by steps")
     return Table("", protocol, columns, tuple(lines))
 
 
