@@ -1,4 +1,5 @@
-"""What the study found: paired comparisons from its store, and the tables of results/README.md from what is committed.
+"""What the study found: paired comparisons from a store of it, and the tables of results/README.md from what is
+committed.
 
     python benchmarks/findings.py --store results/cifar10c_severity5.sqlite  # rows and comparisons, then the tables
     python benchmarks/findings.py                                            # the tables alone
@@ -16,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from study_rows import (
-    COMPARISONS,
     CONTROLS,
+    ENTROPY,
     LEARN,
     NO_BRANCH,
     NOISE,
@@ -25,11 +26,12 @@ from study_rows import (
     PLAIN,
     PROTOCOLS,
     RESULTS,
-    ROWS,
+    STREAM,
     Row,
     accuracy,
     compared,
     comparisons,
+    comparisons_of,
     gain,
     measured,
     of_steps,
@@ -117,6 +119,26 @@ def rivals() -> Table:
         if name != "NC-TTT"
     ]
     return Table("", "NC-TTT minus", PROTOCOLS, tuple(lines))
+
+
+def stream() -> Table:
+    """Streams of all test images: what steps gave, beside what they give in the short streams."""
+    runs = {**{name: OWN[name] for name in ("TENT", "TTT", "TTT++", "NC-TTT")}, "NC-TTT's entropy alone": ENTROPY}
+    lines = [
+        Line(
+            name,
+            (
+                accuracy(("ptbn", run[1]), "online", rows=STREAM),
+                accuracy(run, "online", rows=STREAM),
+                of_steps(run, "online", rows=STREAM),
+                of_steps(run, "online"),
+                compared(OWN["NC-TTT"], run, "online", rows=STREAM),
+            ),
+        )
+        for name, run in runs.items()
+    ]
+    columns = ("batch statistics", "with steps", "by steps", "by steps, 2,000 images", "NC-TTT minus it")
+    return Table("", "10,000 images", columns, tuple(lines))
 
 
 def controls() -> Table:
@@ -224,6 +246,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "attribution episodic": partial(attribution, "episodic"),
     "attribution online": partial(attribution, "online"),
     "rivals": rivals,
+    "stream": stream,
     "controls": controls,
     "by corruption": by_corruption,
     "informative": informative,
@@ -248,8 +271,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.store:
         with Store(options.store, read_only=True) as store:
-            store.export(ROWS)
-            write_csv(COMPARISONS, comparisons(store))
+            rows = options.store.with_suffix(".csv")
+            store.export(rows)
+            write_csv(comparisons_of(rows), comparisons(store))
     page = RESULTS / "README.md"
     before = page.read_text()
     after = filled(before)
