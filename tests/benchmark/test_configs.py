@@ -55,7 +55,7 @@ def test_the_digits_search_is_one():
     check_search(Search(**settings), read_job(settings["train"]))
 
 
-@pytest.mark.parametrize("name", ["branch", "noise", "paper-flat", "paper-form", "trained", "width"])
+@pytest.mark.parametrize("name", ["branch", "early", "noise", "paper-flat", "paper-form", "trained", "width"])
 def test_the_searches_of_trainings_on_cifar10_name_what_there_is(name):
     from ncttt import METHODS
     from ncttt.benchmark.tuned_models import changed
