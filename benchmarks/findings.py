@@ -122,7 +122,7 @@ def rivals() -> Table:
 
 
 def stream() -> Table:
-    """Streams of all test images: what steps gave, beside what they give in the short streams."""
+    """Longer streams: what steps gave, beside what they give in the short ones."""
     runs = {**{name: OWN[name] for name in ("TENT", "TTT", "TTT++", "NC-TTT")}, "NC-TTT's entropy alone": ENTROPY}
     lines = [
         Line(
@@ -138,7 +138,7 @@ def stream() -> Table:
         for name, run in runs.items()
     ]
     columns = ("batch statistics", "with steps", "by steps", "by steps, 2,000 images", "NC-TTT minus it")
-    return Table("", "10,000 images", columns, tuple(lines))
+    return Table("", "5,000 images", columns, tuple(lines))
 
 
 def controls() -> Table:
