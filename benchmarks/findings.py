@@ -1,5 +1,4 @@
-"""What the study found: paired comparisons from a store of it, and the tables of results/README.md from what is
-committed.
+"""What the study found: paired comparisons from its store, and the tables of results/README.md from what is committed.
 
     python benchmarks/findings.py --store results/cifar10c_severity5.sqlite  # rows and comparisons, then the tables
     python benchmarks/findings.py                                            # the tables alone
@@ -17,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from study_rows import (
+    COMPARISONS,
     CONTROLS,
-    ENTROPY,
     LEARN,
     NO_BRANCH,
     NOISE,
@@ -26,12 +25,11 @@ from study_rows import (
     PLAIN,
     PROTOCOLS,
     RESULTS,
-    STREAM,
+    ROWS,
     Row,
     accuracy,
     compared,
     comparisons,
-    comparisons_of,
     gain,
     measured,
     of_steps,
@@ -121,26 +119,6 @@ def rivals() -> Table:
     return Table("", "NC-TTT minus", PROTOCOLS, tuple(lines))
 
 
-def stream() -> Table:
-    """Longer streams: what steps gave, beside what they give in the short ones."""
-    runs = {**{name: OWN[name] for name in ("TENT", "TTT", "TTT++", "NC-TTT")}, "NC-TTT's entropy alone": ENTROPY}
-    lines = [
-        Line(
-            name,
-            (
-                accuracy(("ptbn", run[1]), "online", rows=STREAM),
-                accuracy(run, "online", rows=STREAM),
-                of_steps(run, "online", rows=STREAM),
-                of_steps(run, "online"),
-                compared(OWN["NC-TTT"], run, "online", rows=STREAM),
-            ),
-        )
-        for name, run in runs.items()
-    ]
-    columns = ("batch statistics", "with steps", "by steps", "by steps, 2,000 images", "NC-TTT minus it")
-    return Table("", "5,000 images", columns, tuple(lines))
-
-
 def controls() -> Table:
     """Losses and rules on NC-TTT's checkpoint: gains over batch statistics, and NC-TTT's lead over them."""
     lines = []
@@ -226,7 +204,7 @@ def iterations(label: str) -> Table:
 
 
 def iterations_in_the_mean() -> Table:
-    """Accuracy against iterations in the mean of the corruptions: the preset, with a stop, and the paper's loss alone."""
+    """The same in the mean of the corruptions: the preset, with a stop, and the paper's loss alone."""
     names = {
         "preset": "nc_ttt",
         "preset that stops": "nc_ttt that stops",
@@ -257,7 +235,6 @@ TABLES: dict[str, Callable[[], Table]] = {
     "attribution episodic": partial(attribution, "episodic"),
     "attribution online": partial(attribution, "online"),
     "rivals": rivals,
-    "stream": stream,
     "controls": controls,
     "by corruption": by_corruption,
     "informative": informative,
@@ -283,9 +260,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.store:
         with Store(options.store, read_only=True) as store:
-            rows = options.store.with_suffix(".csv")
-            store.export(rows)
-            write_csv(comparisons_of(rows), comparisons(store))
+            store.export(ROWS)
+            write_csv(COMPARISONS, comparisons(store))
     page = RESULTS / "README.md"
     before = page.read_text()
     after = filled(before)

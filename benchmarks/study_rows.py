@@ -14,7 +14,8 @@ from ncttt.report.paper.rows import AVERAGE, find
 from ncttt.report.table import average
 
 RESULTS = Path("results")
-STUDY, STREAM = RESULTS / "cifar10c_severity5.csv", RESULTS / "cifar10c_stream.csv"
+ROWS = RESULTS / "cifar10c_severity5.csv"
+COMPARISONS = RESULTS / "comparisons.csv"
 PLAIN, NOISE = "cifar10-small-source", "cifar10-small-ncttt"
 Run = tuple[str, str]  # the label of a method, and its checkpoint
 Row = dict[str, Any]
@@ -34,13 +35,12 @@ OWN: dict[str, Run] = {
 }
 LEARN = ("TENT", "TTT", "TTT++", "ClusT3", "TTTFlow", "NC-TTT")
 NO_BRANCH = ("Source", "LAME-L", "LAME-K", "LAME-R", "PTBN", "TENT")
-ENTROPY: Run = ("entropy likewise", NOISE)
 # On NC-TTT's checkpoint: its two losses one by one, TENT as it is, and NC-TTT that may leave a batch alone.
 CONTROLS: dict[str, Run] = {
     "NC-TTT": ("nc_ttt", NOISE),
     "its discriminator alone": ("nc_ttt without entropy", NOISE),
     "its discriminator alone, two steps": ("nc_ttt without entropy in two steps", NOISE),
-    "its entropy alone": ENTROPY,
+    "its entropy alone": ("entropy likewise", NOISE),
     "TENT": ("tent", NOISE),
     "NC-TTT that stops": ("nc_ttt that stops", NOISE),
 }
@@ -58,11 +58,6 @@ def comparisons(store: Store) -> Iterator[Row]:
         for first, second in dict.fromkeys(pairs):
             if {first, second} <= there:
                 yield from _compared(store, first, second, protocol)
-
-
-def comparisons_of(rows: Path) -> Path:
-    """The file of the comparisons that belongs to one of rows."""
-    return rows.with_name(f"{rows.stem}_comparisons.csv")
 
 
 def _compared(store: Store, first: Run, second: Run, protocol: str) -> Iterator[Row]:
@@ -102,12 +97,12 @@ def measured(path: Path) -> list[Row]:
     return list(read_csv(path))
 
 
-def accuracy(run: Run, protocol: str, corruption: str = "mean", rows: Path = STUDY) -> Number | None:
+def accuracy(run: Run, protocol: str, corruption: str) -> Number | None:
     """Of a method on a checkpoint, in percent; `mean` is that over the corruptions; None if it was not measured."""
     asked = CORRUPTIONS if corruption == "mean" else (corruption,)
     found = [
         100 * row["accuracy"]
-        for row in measured(rows)
+        for row in measured(ROWS)
         if (row["method"], row["checkpoint"], row["protocol"]) == (*run, protocol) and row["corruption"] in asked
     ]
     return Number(average(found)) if len(found) == len(asked) else None
@@ -125,13 +120,13 @@ def gain(row: dict[str, str]) -> Number:
     return Number(mean, interval=(low, high), signed=True, star=low > 0 or high < 0)
 
 
-def compared(first: Run, second: Run, protocol: str, corruption: str = "mean", rows: Path = STUDY) -> Number | None:
+def compared(first: Run, second: Run, protocol: str, corruption: str = "mean") -> Number | None:
     """What was found for two methods, None if they were not compared."""
     asked = _pair(first, second, protocol, corruption)
-    found = [row for row in read(comparisons_of(rows)) if asked.items() <= row.items()]
+    found = [row for row in read(COMPARISONS) if asked.items() <= row.items()]
     return gain(found[0]) if found else None
 
 
-def of_steps(run: Run, protocol: str, corruption: str = "mean", rows: Path = STUDY) -> Number | None:
+def of_steps(run: Run, protocol: str, corruption: str = "mean") -> Number | None:
     """What a method gives over batch statistics on its checkpoint."""
-    return compared(run, ("ptbn", run[1]), protocol, corruption, rows)
+    return compared(run, ("ptbn", run[1]), protocol, corruption)
