@@ -146,7 +146,7 @@ def searched(name: str) -> Table:
     """The trials of a search: what was changed down, step counts across, the winners on fresh images last."""
     rows = read(SEARCHES / f"{name}.csv")
     settings = list(rows[0])[: list(rows[0]).index("on")]
-    varied = [key for key in settings if key != "steps" and len({row[key] for row in rows}) > 1]
+    varied = [key for key in settings if key != "steps" and len({row[key] for row in rows}) > 1] or ["lr"]
     counts = sorted({int(row["steps"]) for row in rows})
     found: dict[str, dict[str, Number]] = {}
     for row in rows:
