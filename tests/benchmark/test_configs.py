@@ -81,7 +81,8 @@ def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
 
 
 @pytest.mark.parametrize(
-    "name", ["clust3", "copies", "entropy", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"]
+    "name",
+    ["clust3", "copies", "entropy", "entropy-alone", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"],
 )
 def test_searches_of_adaptations_name_settings_of_their_methods(name):
     from ncttt import METHODS
