@@ -48,6 +48,7 @@ check: $(DEV_READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
 	$(MAKE) test
 
 # Are a random handful of the committed rows found again?

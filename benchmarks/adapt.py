@@ -23,8 +23,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import ncttt
-from ncttt.adaptation import Adaptation
-from ncttt.origin import origin
+from ncttt.adapt.batch import Adaptation
+from ncttt.base.provenance import origin
 
 METHOD = ncttt.NCTTT(conditional=False, moves="encoder", copies=1, entropy=0)
 

@@ -23,12 +23,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import ncttt
+from ncttt.base.provenance import origin
 from ncttt.benchmark.scenes import CLEAN, Pictures, Scene
-from ncttt.branched import Branched
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.methods.tent import mean_entropy
-from ncttt.norm import statistics
-from ncttt.origin import origin
+from ncttt.model.branched import Branched
+from ncttt.model.norm import statistics
 
 CACHE = Path("runs/cache")
 COSINES = ("cosine", "positive", "entropy_cosine", "entropy_positive", "cosine_with_entropy")

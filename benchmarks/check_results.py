@@ -16,10 +16,10 @@ import yaml
 
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.measure import measure
 from ncttt.benchmark.table import read_csv
 from ncttt.benchmark.watching import name_of
-from ncttt.grid import Entry, Grid
 
 RESULTS, GRIDS = Path("results"), Path("configs/study")
 CACHE = Path("runs/cache")

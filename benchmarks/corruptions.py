@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from scipy import ndimage
 
+from ncttt.base.provenance import origin
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, generate
-from ncttt.origin import origin
 
 
 def natural_images(count: int) -> np.ndarray:

@@ -38,8 +38,8 @@ from study_rows import (
     write_csv,
 )
 
+from ncttt.base.files import replace_file
 from ncttt.benchmark.store import Store
-from ncttt.files import replace_file
 from ncttt.report import Line, Number, Table, render
 from ncttt.report.order import CLEAN, CORRUPTIONS, spelled
 from ncttt.report.paper.rows import AVERAGE

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from adapt import seconds
 from methods_timed import EQUAL, OWN_HEAD, SAME_HEAD, Timed, all_methods, timed_ways
 from torch import Tensor
 
+from adapt import seconds
+from ncttt.base.provenance import origin
 from ncttt.data import batches, load
-from ncttt.origin import origin
 
 CORRUPTIONS = ("gaussian_noise", "defocus_blur", "contrast")
 COLUMNS = ("set", "corruption", "method", "way", "ms_per_image", "peer_ratio", "peak_mib")

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor, nn
 
-from ncttt.data.views import Views
+from ncttt.methods.ttt_plus.views import Views
 
 NAMES = {"tent": "TentEngine", "ttt": "TTTEngine", "ttt_pp": "TTTPPEngine"}
 

@@ -21,15 +21,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from ncttt.allocation import keep_memory
 from PIL import Image, ImageOps
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 import ncttt
-from ncttt.allocation import keep_memory
+from ncttt.base.provenance import origin
 from ncttt.data import ImageSet, batches
-from ncttt.models import winograd
-from ncttt.origin import origin
+from ncttt.nets import winograd
 from ncttt.training.stepping import Stepper
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)

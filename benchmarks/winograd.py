@@ -2,7 +2,7 @@
 
     python benchmarks/winograd.py [--rounds 15] [--threads 2] --out results/speed/winograd.csv
 
-Shapes lie on both sides of the limits in `ncttt.models.winograd`, which are taken away here; `used` says on which side
+Shapes lie on both sides of the limits in `ncttt.nets.winograd`, which are taken away here; `used` says on which side
 each lies. A ratio above one means that Winograd's gradients are faster; the median of rounds stands, with quartiles.
 """
 
@@ -15,12 +15,12 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from ncttt.allocation import keep_memory
 from rich.progress import track
 from torch import nn
 
-from ncttt.allocation import keep_memory
-from ncttt.models import winograd
-from ncttt.origin import origin
+from ncttt.base.provenance import origin
+from ncttt.nets import winograd
 
 SHAPES = [  # images, channels in and out, size of the maps
     *[(128, channels, channels, 8) for channels in (48, 64, 96, 128, 192)],

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 import ncttt
 from architectures import attached, images
-from ncttt.methods.flow import Flow
+from ncttt.methods.ttt_flow.flow import Flow
 
 
 def check_clusters_belong_to_positions() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import ncttt
 from architectures import CLASSES, attached, images
 from ncttt.methods import Objective
-from ncttt.norm import statistics
+from ncttt.model.norm import statistics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,20 +8,21 @@ import torch
 import branch_checks
 import contract
 import ncttt
-import ncttt.adapter
+import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
 from architectures import images
 from contract import Case
-from ncttt import gate
-from ncttt.methods import affinity, clust3, nc_ttt, tent, ttt
-from ncttt.methods.flow import Coupling
+from ncttt.methods import clust3, nc_ttt, tent, ttt
+from ncttt.methods.lame import affinity
 from ncttt.methods.nc_ttt import NCTTT
-from ncttt.methods.noise_branch import NoiseHead
+from ncttt.methods.nc_ttt.branch import NoiseHead
+from ncttt.methods.ttt_flow.flow import Coupling
 from ncttt.methods.ttt_plus import TTTPlus
+from ncttt.model import certainty
+from ncttt.model.snapshot import Snapshot
+from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
-from ncttt.snapshot import Snapshot
-from ncttt.taps import Tap
 
 
 def shared_noise(monkeypatch):
@@ -69,7 +70,7 @@ def hook_left_behind(monkeypatch):
 
 def users_statistics_moved(monkeypatch):
     """The user's model sees a batch in training mode."""
-    made_own = ncttt.adapter._own
+    made_own = ncttt.adapt.adapter._own
 
     def faulty(model, method, copied):
         own = made_own(model, method, copied)
@@ -79,18 +80,18 @@ def users_statistics_moved(monkeypatch):
             module.training = mode
         return own
 
-    monkeypatch.setattr(ncttt.adapter, "_own", faulty)
+    monkeypatch.setattr(ncttt.adapt.adapter, "_own", faulty)
 
 
 def head_statistics_of_the_test_batch(monkeypatch):
-    made_own = ncttt.adapter._own
+    made_own = ncttt.adapt.adapter._own
 
     def faulty(model, method, copied):
         own = made_own(model, method, copied)
         own.branch.train()
         return own
 
-    monkeypatch.setattr(ncttt.adapter, "_own", faulty)
+    monkeypatch.setattr(ncttt.adapt.adapter, "_own", faulty)
 
 
 def softmax_over_the_batch(monkeypatch):
@@ -137,8 +138,8 @@ def gate_with_the_weights_of_the_stream(monkeypatch):
 
 
 def gate_with_the_statistics_of_the_batch(monkeypatch):
-    statistics = gate.statistics
-    monkeypatch.setattr(gate, "statistics", lambda layers, policy: statistics(layers, "batch"))
+    statistics = certainty.statistics
+    monkeypatch.setattr(certainty, "statistics", lambda layers, policy: statistics(layers, "batch"))
 
 
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):

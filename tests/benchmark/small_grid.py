@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 import ncttt
+from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.table import Row
 from ncttt.data import batches, load
-from ncttt.grid import Entry, Grid
 
 VARYING = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # from run to run
 

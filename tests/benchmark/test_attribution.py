@@ -6,7 +6,7 @@ import small_grid
 from ncttt import InputError
 from ncttt.benchmark import attribute, plans, run_cells
 from ncttt.benchmark.attribution import unique_cells
-from ncttt.grid import Entry
+from ncttt.benchmark.grid import Entry
 
 
 def test_statistics_and_gradient_are_the_total(checkpoint, store):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ncttt.benchmark.search import Search
 from ncttt.benchmark.search_checks import check_search
 from ncttt.benchmark.tuning import combinations
 from ncttt.cli import main
 from ncttt.cli.training_config import read_job
-from ncttt.search import Search
 
 
 def test_the_digits_grid_runs(tmp_path, capsys):
@@ -86,7 +86,7 @@ def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
 )
 def test_searches_of_adaptations_name_settings_of_their_methods(name):
     from ncttt import METHODS
-    from ncttt.checkpoint import description
+    from ncttt.zoo.checkpoint import description
 
     search = Search(**yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text()))
     method = METHODS[search.method or description(search.checkpoint)["method"]["name"]]

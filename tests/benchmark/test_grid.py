@@ -9,7 +9,7 @@ import small_grid
 import ncttt
 from ncttt import InputError
 from ncttt.benchmark import cells_of
-from ncttt.grid import Entry
+from ncttt.benchmark.grid import Entry
 
 
 def test_the_product_of_all_lists_scene_by_scene(checkpoint):

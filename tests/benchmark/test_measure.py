@@ -11,13 +11,13 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 
 import ncttt
 from ncttt.benchmark import Cell, cells_of, run_cells
+from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.measure import measure
 from ncttt.benchmark.scores import calibration_error
 from ncttt.benchmark.streams import order_of
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt
-from ncttt.grid import Entry
 
 
 def pictures(corruption: str, count: int = 120) -> tuple[np.ndarray, np.ndarray]:

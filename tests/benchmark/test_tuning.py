@@ -11,11 +11,11 @@ import pytest
 import ncttt
 from ncttt import InputError
 from ncttt.benchmark import run_cells
+from ncttt.benchmark.search import Search
 from ncttt.benchmark.search_checks import check_search
 from ncttt.benchmark.tuned_models import changed, train_once
 from ncttt.benchmark.tuning import cells_of_trials, combinations, ranked, trials
 from ncttt.cli.training_config import read_job
-from ncttt.search import Search
 
 
 def search(checkpoint: str, /, **changes: object) -> Search:

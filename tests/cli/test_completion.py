@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from ncttt.cli import command_parser
-from ncttt.cli.completion import SCRIPTS, words
+from ncttt.cli.commands.completion import SCRIPTS, words
 
 FOUND = words(command_parser())
 ASK = """

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import ncttt.data
-from ncttt.files import locked
+from ncttt.base.files import locked
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ncttt.base.errors import InputError
 from ncttt.data.archives import unpack
-from ncttt.errors import InputError
 
 
 def make_tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]], mode: str = "w:gz") -> Path:

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from ncttt.base.errors import InputError
 from ncttt.data import load
 from ncttt.data.checking import check
-from ncttt.errors import InputError
 
 
 @pytest.fixture

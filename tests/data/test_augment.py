@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, random_crop_flip, resize_crop_flip, shifted_copies
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
+from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, random_crop_flip, resize_crop_flip
 
 
 def slowly(images, height, width, seed):
@@ -90,23 +90,3 @@ def test_cutout_greys_one_square_of_every_image_and_keeps_the_layout():
     middles = {(int(mask.any(1).nonzero()[0]), int(mask.any(0).nonzero()[0])) for mask in grey}
     assert len(middles) > 40
     assert bool((images == 0.9).all())
-
-
-def test_copies_are_the_images_mirrored_and_shifted():
-    images = torch.rand(2, 3, 32, 32)
-    whole, mirrored, shifted, both = shifted_copies(images, 4).chunk(4)
-    assert whole.equal(images)
-    assert mirrored.equal(images.flip(3))
-    padded = F.pad(images, [2] * 4, mode="reflect")
-    windows = [padded[:, :, top : top + 32, left : left + 32] for top in range(5) for left in range(5)]
-    assert sum(shifted.equal(window) for window in windows) == 1
-    assert sum(both.equal(window.flip(3)) for window in windows) == 1
-
-
-def test_copies_need_not_be_mirrored_and_one_is_the_batch_itself():
-    images = torch.rand(2, 3, 32, 32)
-    padded = F.pad(images, [2] * 4, mode="reflect")
-    _, *shifted = shifted_copies(images, 3, mirrored=False).chunk(3)
-    for copy in shifted:
-        assert any(copy.equal(padded[:, :, t : t + 32, s : s + 32]) for t in range(5) for s in range(5))
-    assert shifted_copies(images, 1) is images

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, batches, folder
-from ncttt.errors import InputError
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from ncttt.base.errors import InputError
 from ncttt.data import load
 from ncttt.data.classes import CIFAR100
 from ncttt.data.pickles import read_pickle
-from ncttt.errors import InputError
 
 
 def planes(images: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from ncttt import load as load_model
 from ncttt.cli import main
 from ncttt.data import batches, load
 from ncttt.data.checking import check
-from ncttt.models import resnet20
+from ncttt.nets import resnet20
 
 pytestmark = pytest.mark.network
 

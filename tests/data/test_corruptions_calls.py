@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 from threadpoolctl import threadpool_info
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, apply, corrupt, spectral
 from ncttt.data.corruptions.contact_sheet import contact_sheet
 from ncttt.data.corruptions.textures import covering
-from ncttt.errors import InputError
 
 ALL = CORRUPTIONS + EXTRA
 RANDOM = sorted(

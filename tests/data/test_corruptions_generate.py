@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS, corrupt, generate, generation, stack
-from ncttt.errors import InputError
 
 NAMES = ["fog", "gaussian_noise", "jpeg_compression"]
 

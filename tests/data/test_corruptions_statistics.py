@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import ndimage, stats
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt
 from ncttt.data.corruptions.constants import CIFAR, CONSTANTS, IMAGENET, table_for
 from ncttt.data.corruptions.ice import ice_pictures
 from ncttt.data.corruptions.plasma import plasma
 from ncttt.data.corruptions.poisson import level_probabilities
 from ncttt.data.corruptions.randomness import Draws
-from ncttt.errors import InputError
 
 ALL = CORRUPTIONS + EXTRA
 # Their constants rise in one respect and fall in another (frost: what is added and what is taken away partly cancel).

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.cli.data import parse_severities
+from ncttt.cli.commands.data import parse_severities
 from ncttt.data import load
 from ncttt.data.decoded import NAME, decoded
-from ncttt.errors import InputError
 
 
 def test_list_shows_every_set_and_what_is_there(tmp_path, capsys):

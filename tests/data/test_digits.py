@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, load
 from ncttt.data.splits import shares, stratified
-from ncttt.errors import InputError
 
 
 def test_digits_are_grey_colour_images_of_full_range():

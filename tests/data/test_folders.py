@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
+from ncttt.base.errors import InputError
 from ncttt.data import batches, folder, load
 from ncttt.data.archives import unpack
 from ncttt.data.classes import VISDA
 from ncttt.data.decoding import decode
 from ncttt.data.lazy import LazyImages
-from ncttt.errors import InputError
 
 
 def test_a_class_a_folder(class_folder):

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ncttt.base.errors import InputError
 from ncttt.data import get, load
 from ncttt.data.checking import check
 from ncttt.data.sources import SOURCES, Download
-from ncttt.errors import InputError
 
 
 def md5(body: bytes) -> str:

@@ -15,10 +15,10 @@ import prediction_checks
 from architectures import ARCHITECTURES, CLASSES, Branching, attached, images, resnet
 from contract import CHECKS, Case
 from ncttt import InputError
-from ncttt.checkpoint import method_from, method_settings
-from ncttt.methods.affinity import AFFINITIES
 from ncttt.methods.lame import adjust
-from ncttt.methods.penultimate import penultimate_features
+from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.settings import method_from, settings_of
+from ncttt.model.penultimate import penultimate_features
 
 SETTINGS = {"weight": 1.0, "max_steps": 100, "tolerance": 1e-8}
 
@@ -241,7 +241,7 @@ def test_settings_are_checked(settings, message):
 
 @pytest.mark.parametrize("kind", AFFINITIES)
 def test_a_row_can_name_each_affinity(kind):
-    settings = method_settings(ncttt.Lame(affinity=kind))
+    settings = settings_of(ncttt.Lame(affinity=kind))
     assert settings["name"] == "lame"
     assert settings["affinity"] == kind
     assert method_from(settings) == ncttt.Lame(affinity=kind)

@@ -9,7 +9,7 @@ import prediction_checks
 from architectures import attached, images, resnet
 from contract import CHECKS, Case
 from ncttt import InputError
-from ncttt.checkpoint import method_from, method_settings
+from ncttt.methods.settings import method_from, settings_of
 
 
 def test_the_gradient_is_that_of_finite_differences():
@@ -107,4 +107,4 @@ def test_settings_are_checked_and_saved():
     with pytest.raises(InputError, match="no layer 'batchnorm'"):
         ncttt.Adapter(attached("resnet", ncttt.Tent()), ncttt.Tent(moves="batchnorm"))
     method = ncttt.Tent(returns="before", lr=1e-4)
-    assert method_from(method_settings(method)) == method
+    assert method_from(settings_of(method)) == method

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 import ncttt
 from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_rotation_labels
-from ncttt.methods.rotation import PooledBody, rotate_all, rotate_each
-from ncttt.methods.tail import copy_tail
+from ncttt.methods.ttt.rotation import PooledBody, rotate_all, rotate_each
+from ncttt.methods.ttt.tail import copy_tail
 
 F_SHAPE = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]])[:3]
 

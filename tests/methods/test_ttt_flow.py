@@ -9,7 +9,7 @@ from torch import nn
 import ncttt
 from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_log_determinant_by_jacobian, random_flow
-from ncttt.methods.flow import Flow, Standardise
+from ncttt.methods.ttt_flow.flow import Flow, Standardise
 
 
 def test_log_determinant_is_that_of_the_jacobian():

@@ -11,9 +11,9 @@ import contract
 import ncttt
 from architectures import ARCHITECTURES, attached, images
 from contract import Case
-from ncttt.methods.contrast import contrastive_accuracy, contrastive_loss
-from ncttt.methods.feature_queue import FeatureQueue
-from ncttt.methods.moments import SourceMoments, coral_distance, covariance, mean_distance
+from ncttt.methods.ttt_plus.contrast import contrastive_accuracy, contrastive_loss
+from ncttt.methods.ttt_plus.moments import SourceMoments, coral_distance, covariance, mean_distance
+from ncttt.methods.ttt_plus.queue import FeatureQueue
 
 
 def test_contrastive_loss_by_a_slow_loop():

@@ -6,10 +6,10 @@ import pytest
 from figure_data import rows_of_a_benchmark, trials
 from figure_pages import EVERY
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark import Store
 from ncttt.benchmark.reading import read_rows
 from ncttt.cli import main
-from ncttt.errors import InputError
 from ncttt.report.gallery import GALLERY
 
 

@@ -7,9 +7,9 @@ from figure_data import confidences, mapped, tiles
 from figure_pages import page
 
 import ncttt
+from ncttt.base.errors import InputError
 from ncttt.benchmark.scores import calibration_error
 from ncttt.data import batches, load
-from ncttt.errors import InputError
 from ncttt.report.figures import draw_tsne
 from ncttt.report.figures.adapted import confidences_of, features_of
 from ncttt.report.figures.reliability import Confidences, binned

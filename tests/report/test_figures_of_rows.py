@@ -8,7 +8,7 @@ from figure_data import COUNTS, accuracy_at, rows_of_a_benchmark, trials, whole_
 from figure_pages import page
 from scipy.stats import spearmanr
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures import draw_attribution, draw_iterations, draw_layers, draw_shift
 from ncttt.report.figures.iterations import curves_of
 from ncttt.report.figures.selection import rows_where

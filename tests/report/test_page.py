@@ -9,8 +9,8 @@ import pytest
 from page_reader import read_page
 from page_rows import many_rows, page_rows
 
+from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.errors import InputError
 from ncttt.report import paper_accuracy
 from ncttt.report.page import Example, write_page
 

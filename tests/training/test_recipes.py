@@ -11,11 +11,11 @@ import yaml
 
 import ncttt
 from ncttt import InputError, Recipe, models
-from ncttt.checkpoint import method_from
 from ncttt.data import ImageSet
-from ncttt.recipe import AUGMENTATIONS, OPTIMIZERS
+from ncttt.methods.settings import method_from
 from ncttt.training import stepping
 from ncttt.training.job import Job
+from ncttt.training.recipe import AUGMENTATIONS, OPTIMIZERS
 from ncttt.training.schedules import factor
 from ncttt.training.stepping import Stepper
 
@@ -46,7 +46,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 def test_names_stand_for_what_exists():
     assert set(AUGMENTATIONS) == set(stepping.AUGMENTATIONS)
-    assert set(OPTIMIZERS) == set(ncttt.optimizers.OPTIMIZERS)
+    assert set(OPTIMIZERS) == set(ncttt.model.optimizers.OPTIMIZERS)
 
 
 @pytest.mark.parametrize("name", ["multi_step", "cosine", "one_cycle"])

@@ -17,7 +17,7 @@ import torch
 import ncttt
 from ncttt import InputError
 from ncttt.data import load
-from ncttt.models import winograd
+from ncttt.nets import winograd
 from ncttt.training.health import held_out_figures
 from ncttt.training.state import read_facts
 

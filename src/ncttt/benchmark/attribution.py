@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of, checkpoints_of
+from ncttt.benchmark.grid import BLEND, Entry, Grid
 from ncttt.benchmark.paired import by_seed
 from ncttt.benchmark.statistics import Difference, mean_difference, paired_difference
 from ncttt.benchmark.store import Store
-from ncttt.errors import InputError
-from ncttt.grid import BLEND, Entry, Grid
 from ncttt.methods import METHODS
 
 

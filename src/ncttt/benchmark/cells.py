@@ -7,16 +7,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.benchmark.cell import PROTOCOLS, SEQUENCES, Cell
+from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.scenes import CLEAN, Drawn, Pictures, Scene
-from ncttt.checkpoint import description, method_from, method_settings
 from ncttt.data import SOURCES, data_root
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA
 from ncttt.data.corruptions.constants import table_for
-from ncttt.errors import InputError, nearest
-from ncttt.grid import Entry, Grid
 from ncttt.methods import METHODS, Method
+from ncttt.methods.settings import method_from, settings_of
+from ncttt.zoo.checkpoint import description
 
 NAMES = {"all": CORRUPTIONS, "extra": EXTRA}
 
@@ -97,7 +98,7 @@ def _models(grid: Grid, entry: Entry, pictures: Pictures) -> Iterator[Model]:
             checkpoint,
             str(Path(checkpoint).absolute()) if Path(checkpoint).is_dir() else checkpoint,
             described["weights_sha256"],
-            method_settings(method) | {"steps": counts[-1]},
+            settings_of(method) | {"steps": counts[-1]},
             counts,
             entry.stop,
             entry.protocols or grid.protocols,
@@ -112,21 +113,13 @@ def _method(entry: Entry, described: dict[str, Any], checkpoint: str) -> Method:
     if METHODS[name].has_branch and own["name"] != name:
         raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
     base = own if METHODS[name].has_branch else {"name": name}
-    method = made_from(base, entry.settings)
+    method = method_from(base, **entry.settings)
     trained = method_from(base)
     other = [key for key in method.branch_settings if getattr(trained, key) != getattr(method, key)]
     if other:
         raise InputError(f"{checkpoint} was trained with another {', '.join(other)}; train one with these settings")
     check_stop(entry.stop, type(method))
     return method
-
-
-def made_from(base: dict[str, Any], settings: dict[str, Any]) -> Method:
-    """A method with some settings changed, or a clear error."""
-    try:
-        return method_from(base | settings)
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"the settings {settings} of {base['name']} cannot be: {error}") from None
 
 
 def check_stop(stop: str | float | None, kind: type[Method]) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from ncttt.errors import InputError, nearest
-from ncttt.pools import cores, end, fresh_pool, submit
-from ncttt.training.processes import available
+from ncttt.base.devices import available
+from ncttt.base.errors import InputError, nearest
+from ncttt.base.pools import cores, end, fresh_pool, submit
 
 RETRIES = 3  # deaths of workers until a task is given up
 EXECUTORS = ("here", "processes", "ray")

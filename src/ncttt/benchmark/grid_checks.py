@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.benchmark.cell import PROTOCOLS
+from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.streams import check_order
 from ncttt.data.corruptions.apply import SEVERITIES
-from ncttt.errors import InputError, nearest
-from ncttt.grid import Grid
 
 LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
 

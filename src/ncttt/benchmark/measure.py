@@ -15,18 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ncttt.adaptation import Trace
-from ncttt.adapter import Adapter
+from ncttt.adapt.adapter import Adapter
+from ncttt.adapt.batch import Trace
+from ncttt.base.errors import InputError
+from ncttt.base.provenance import origin
 from ncttt.benchmark import streams
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.memory import measuring_peak
 from ncttt.benchmark.scenes import Scene
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
-from ncttt.branched import Branched
-from ncttt.checkpoint import description, load, method_from
-from ncttt.errors import InputError
 from ncttt.methods import Source
-from ncttt.origin import origin
+from ncttt.methods.settings import method_from
+from ncttt.model.branched import Branched
+from ncttt.zoo.checkpoint import description, load
 
 _origin = lru_cache(maxsize=1)(origin)
 

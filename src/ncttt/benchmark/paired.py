@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.store import Store
-from ncttt.errors import InputError
 
 
 def streams_of(cell: Cell, store: Store, count: int = -1) -> list[np.ndarray]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.table import Row, read_csv
-from ncttt.errors import InputError
 
 HOW = "rows come from `ncttt bench --store FILE.sqlite`, or from `ncttt rows export`"
 

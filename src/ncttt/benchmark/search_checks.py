@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ncttt.benchmark.cells import check_stop, corruption_names, made_from, pictures_of
+from ncttt.base.errors import InputError, nearest
+from ncttt.benchmark.cells import check_stop, corruption_names, pictures_of
+from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.grid_checks import check_grid, check_least
+from ncttt.benchmark.search import Search
 from ncttt.benchmark.tuning import combinations, grid_of
-from ncttt.checkpoint import checkpoint_folder, description
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.data.corruptions.constants import table_for
-from ncttt.errors import InputError, nearest
-from ncttt.grid import Entry
 from ncttt.methods import METHODS
-from ncttt.search import Search
+from ncttt.methods.settings import method_from
 from ncttt.training.job import Job
+from ncttt.zoo.checkpoint import checkpoint_folder, description
 
 
 def check_search(search: Search, job: Job | None) -> None:
@@ -89,7 +90,7 @@ def _check_method(search: Search, job: Job | None) -> None:
             raise InputError(f"{name} takes no steps, so they cannot be searched for")
     base = own if kind.has_branch else {"name": name}
     for _, adapted in combinations(search):
-        made_from(base, {key: value for key, value in adapted.items() if key != "stop"})
+        method_from(base, **{key: value for key, value in adapted.items() if key != "stop"})
 
 
 def _check_images(search: Search) -> None:

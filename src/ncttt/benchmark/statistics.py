@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm, t
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 BLOCKS = 10  # that a stream which remembers is cut into, if it has as many batches
 FEWEST = 4  # units that an interval needs

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ncttt.base.errors import InputError, nearest
+from ncttt.base.files import replace_file
 from ncttt.benchmark.table import COLUMNS, Row, csv_bytes, read_csv, write_parquet
-from ncttt.errors import InputError, nearest
-from ncttt.files import replace_file
 
 SCHEMA = 1
 APPLICATION = 0x6E635454  # tells a store from any other SQLite file

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.data.batching import shuffled
-from ncttt.errors import InputError, nearest
 
 ORDERS = ("random", "by_class", "dirichlet(0.1)")
 SLOTS = 20  # stretches of time over which a Dirichlet order spreads each class

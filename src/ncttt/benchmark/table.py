@@ -8,8 +8,8 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-from ncttt.errors import InputError
-from ncttt.files import replace_file
+from ncttt.base.errors import InputError
+from ncttt.base.files import replace_file
 
 TEXT, WHOLE, REAL = "TEXT", "INTEGER", "REAL"
 COLUMNS = {

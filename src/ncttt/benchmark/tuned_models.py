@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncttt.errors import InputError, nearest
-from ncttt.recipe import Recipe
+from ncttt.base.errors import InputError, nearest
 from ncttt.training.job import Job, run_job
+from ncttt.training.recipe import Recipe
 from ncttt.training.warm import start_digest
 from ncttt.training.watching import Observer
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.paired import streams_of
+from ncttt.benchmark.search import Search
 from ncttt.benchmark.statistics import Difference, paired_difference
 from ncttt.benchmark.store import Store
-from ncttt.checkpoint import description
-from ncttt.errors import InputError
-from ncttt.grid import Entry, Grid
-from ncttt.search import Search
+from ncttt.zoo.checkpoint import description
 
 Settings = dict[str, Any]
 

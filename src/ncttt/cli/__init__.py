@@ -8,16 +8,16 @@ from typing import Any
 from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
 from ncttt import __version__
+from ncttt.base.errors import InputError
 from ncttt.cli.parser import Parser
-from ncttt.errors import InputError
 
 DESCRIPTION = "Test-time training of image classifiers."
 Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
 
 
-def commands() -> Commands:
+def command_table() -> Commands:
     """Every command by name."""
-    from ncttt.cli import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
+    from ncttt.cli.commands import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
 
     return {
         "demo": demo.demo,
@@ -48,7 +48,7 @@ def commands() -> Commands:
 
 def run(arguments: Sequence[str]) -> None:
     """Parse the arguments and run the command they name."""
-    auto_cli(commands(), args=list(arguments), parser_class=Parser, prog="ncttt", description=DESCRIPTION)
+    auto_cli(command_table(), args=list(arguments), parser_class=Parser, prog="ncttt", description=DESCRIPTION)
 
 
 def command_parser() -> ArgumentParser:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from ncttt.adapting import PREDICTIONS, TRACE, Adapted, FolderStream, Tally, growing_table, prediction_rows, trace_row
-from ncttt.branched import Branched
-from ncttt.errors import InputError
-from ncttt.gate import source_levels
-from ncttt.training.signals import listening
+from ncttt.adapt import PREDICTIONS, TRACE, Adapted, FolderStream, Tally, growing_table, prediction_rows, trace_row
+from ncttt.base.errors import InputError
+from ncttt.base.signals import listening
+from ncttt.model.branched import Branched
+from ncttt.model.certainty import source_levels
 
 
 def check_calibrated(model: Branched, name: str) -> None:

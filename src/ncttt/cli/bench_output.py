@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
+from ncttt.base.errors import InputError
+from ncttt.base.provenance import origin
 from ncttt.benchmark.attribution import Attribution
 from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.search import Search
 from ncttt.benchmark.tuning import Found
 from ncttt.benchmark.watching import name_of
-from ncttt.errors import InputError
-from ncttt.origin import origin
-from ncttt.search import Search
 
 
 def show(headers: Sequence[str], body: Sequence[Sequence[str]]) -> None:

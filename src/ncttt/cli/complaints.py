@@ -8,9 +8,9 @@ from dataclasses import fields
 
 from jsonargparse import ArgumentParser
 
+from ncttt.base.errors import nearest
+from ncttt.benchmark.grid import Entry
 from ncttt.cli.actions import commands_of, name_of, options_of
-from ncttt.errors import nearest
-from ncttt.grid import Entry
 
 TYPES = {
     "<class 'int'>": "a whole number",

@@ -8,8 +8,8 @@ from typing import Any
 
 from jsonargparse import ArgumentError, ArgumentParser
 
-from ncttt.cli.train import train_command
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
+from ncttt.cli.commands.train import train_command
 from ncttt.training.job import Job
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
+from ncttt.base.errors import InputError
 from ncttt.data.writing import name_the_file
-from ncttt.errors import InputError
 
 DEEPEST = 50  # folders in folders; no set needs more, and Python's own recursion ends somewhere
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.data.imageset import ImageSet, integers, numbered
 from ncttt.data.sources import MAKING, UNFINISHED, unfinished
-from ncttt.errors import InputError, nearest
 
 SEVERITIES = (1, 2, 3, 4, 5)
 CIFAR_SHAPE = (32, 32, 3)

@@ -1,10 +1,10 @@
-"""Augmentation, a batch at a time and on the batch's device: random crops, flips, cuts and shifted copies."""
+"""Augmentation, a batch at a time and on the batch's device: random crops, flips and cuts."""
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 
 def pad_crop_flip(images: Tensor, padding: int = 4, generator: Generator | None = None) -> Tensor:
@@ -65,28 +65,6 @@ def random_crop_flip(images: Tensor, height: int, width: int, generator: Generat
     picture = torch.arange(count, device=images.device)[:, None, None]
     # One gather over NHWC does crop and flip together and leaves the result channels_last.
     return images.permute(0, 2, 3, 1)[picture, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-
-
-def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor:
-    """The images and copies of them, one after another: (B, C, H, W) -> (copies * B, C, H, W).
-
-    All but the first two copies are shifted by up to a sixteenth of the image, a whole copy alike, its edge reflected;
-    every other copy is mirrored. Without mirroring all but the first are shifted.
-
-    >>> shifted_copies(torch.rand(8, 3, 32, 32), copies=4).shape
-    torch.Size([32, 3, 32, 32])
-    """
-    if copies == 1:
-        return images
-    height, width = _sides(images)
-    reach = max(1, min(height, width) // 16)
-    padded = F.pad(images, [reach] * 4, mode="reflect")
-    found = [images, images.flip(3)] if mirrored else [images]
-    while len(found) < copies:
-        top, left = torch.randint(2 * reach + 1, (2,)).tolist()
-        window = padded[:, :, top : top + height, left : left + width]
-        found.append(window.flip(3) if mirrored and len(found) % 2 else window)
-    return torch.cat(found)
 
 
 def _sides(images: Tensor) -> tuple[int, int]:

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ncttt.base.errors import InputError
 from ncttt.data.ahead import read_ahead
 from ncttt.data.imageset import ImageSet
-from ncttt.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)

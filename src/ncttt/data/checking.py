@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ncttt.base.errors import InputError
 from ncttt.data.arrays import hashes_of, read_images, read_labels, severities_of
 from ncttt.data.checksums import CIFAR10_PYTHON, mismatches
 from ncttt.data.classes import VISDA
@@ -10,7 +11,6 @@ from ncttt.data.folders import IMAGE_SIZE, LIST, folder
 from ncttt.data.lazy import LazyImages
 from ncttt.data.roots import data_root
 from ncttt.data.sources import MAKING, SOURCES, source, unfinished
-from ncttt.errors import InputError
 
 VISDA_IMAGES = {"train": 152_397, "validation": 55_388, "test": 72_372}
 Findings = dict[str, str]

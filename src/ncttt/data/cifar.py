@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.data.classes import CIFAR10
 from ncttt.data.imageset import ImageSet, integers
 from ncttt.data.pickles import read_pickle
-from ncttt.errors import InputError
 
 TRAIN = tuple(f"data_batch_{i}" for i in range(1, 6))
 FILES = {"train": TRAIN, "test": ("test_batch",)}

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import ExifTags, Image
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
 # How to turn a picture upright that a camera has stored turned, by the orientation it noted.

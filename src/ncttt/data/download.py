@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ncttt.base.errors import InputError
 from ncttt.data.writing import name_the_file
-from ncttt.errors import InputError
 
 Progress = Callable[[int, int], None]
 CONNECT_SECONDS = 5

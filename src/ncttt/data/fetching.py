@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from ncttt.base.errors import InputError
 from ncttt.data.archives import unpack
 from ncttt.data.checksums import mismatches
 from ncttt.data.download import Progress, Unreachable, download
@@ -10,7 +11,6 @@ from ncttt.data.npm import cifar10_from_npm
 from ncttt.data.roots import data_root
 from ncttt.data.sources import MAKING, Source, source
 from ncttt.data.writing import put_in_place, scratch
-from ncttt.errors import InputError
 
 SECOND_SOURCES: dict[str, Callable[[Path, Path], None]] = {"cifar10": cifar10_from_npm}
 Said = Callable[[str], None]

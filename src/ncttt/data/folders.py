@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.data.decoding import EXTENSIONS
 from ncttt.data.imageset import MOST_CLASSES, ImageSet
 from ncttt.data.lazy import LazyImages
-from ncttt.errors import InputError
 
 LIST = "image_list.txt"
 IMAGE_SIZE = 224

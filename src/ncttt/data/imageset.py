@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 MOST_CLASSES = 100_000  # far above any set; a label beyond is an identifier or damage
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.data.decoding import decode
 from ncttt.data.imageset import Images
-from ncttt.errors import InputError
 
 
 class LazyImages:

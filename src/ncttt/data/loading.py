@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.data import classes
 from ncttt.data.arrays import cifar10_1, cifar_c, generated
 from ncttt.data.cifar import cifar10, cifar100
@@ -16,7 +17,6 @@ from ncttt.data.lazy import CorruptedImages
 from ncttt.data.roots import data_root
 from ncttt.data.sources import SOURCES, source
 from ncttt.data.splits import stratified
-from ncttt.errors import InputError, nearest
 
 HELD_OUT = 0.1
 PRECOMPUTED = {"cifar10-c": "cifar10", "cifar100-c": "cifar100"}

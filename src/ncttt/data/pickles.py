@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 TYPES = ("u1", "i4", "i8")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.data.checksums import CIFAR10, CIFAR10_1_V4, CIFAR10_1_V6, CIFAR10_C, CIFAR100, CIFAR100_C
-from ncttt.errors import InputError, nearest
 
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
 ZENODO = "https://zenodo.org/records/"

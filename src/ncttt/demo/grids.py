@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncttt.grid import Entry, Grid
+from ncttt.benchmark.grid import Entry, Grid
 from ncttt.zoo import names
 
 SHIFTS = ["gaussian_noise", "defocus_blur", "contrast"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
+from ncttt.base.errors import InputError
+from ncttt.base.pools import cores
 from ncttt.benchmark.executors import Failure, Processes
-from ncttt.errors import InputError
-from ncttt.pools import cores
-from ncttt.recipe import Recipe
 from ncttt.training.job import Job, run_job
+from ncttt.training.recipe import Recipe
 from ncttt.training.watching import Observer
 
 SHORT = 4  # the trainings of the methods take so many times fewer epochs than the start

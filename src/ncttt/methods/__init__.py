@@ -1,39 +1,5 @@
-"""The methods, one small file each, and the table of them."""
+"""The methods: one file or folder each, with its name and its place in tables. What several share is in `shared`."""
 
-from ncttt.methods.base import Method, Objective
-from ncttt.methods.clust3 import ClusT3
-from ncttt.methods.lame import Lame
-from ncttt.methods.nc_ttt import NCTTT
-from ncttt.methods.ptbn import PTBN
-from ncttt.methods.source import Source
-from ncttt.methods.tent import Tent
-from ncttt.methods.ttt import TTT
-from ncttt.methods.ttt_flow import TTTFlow
-from ncttt.methods.ttt_plus import TTTPlus
+import lazy_loader
 
-METHODS: dict[str, type[Method]] = {
-    "source": Source,
-    "ptbn": PTBN,
-    "tent": Tent,
-    "lame": Lame,
-    "ttt": TTT,
-    "ttt_plus": TTTPlus,
-    "clust3": ClusT3,
-    "ttt_flow": TTTFlow,
-    "nc_ttt": NCTTT,
-}
-
-__all__ = [
-    "METHODS",
-    "NCTTT",
-    "PTBN",
-    "TTT",
-    "ClusT3",
-    "Lame",
-    "Method",
-    "Objective",
-    "Source",
-    "TTTFlow",
-    "TTTPlus",
-    "Tent",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

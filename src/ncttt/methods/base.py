@@ -8,10 +8,10 @@ from typing import ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from ncttt.branched import Branched, Features
-from ncttt.errors import InputError, nearest
-from ncttt.norm import Policy, batch_share
-from ncttt.optimizers import OPTIMIZERS
+from ncttt.base.errors import InputError, nearest
+from ncttt.model.branched import Branched, Features
+from ncttt.model.norm import Policy, batch_share
+from ncttt.model.optimizers import OPTIMIZERS
 
 
 class Objective(NamedTuple):
@@ -29,7 +29,8 @@ class Objective(NamedTuple):
 class Method:
     """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
 
-    A subclass says by class variables what it is called, whether it has a branch, which settings the branch is built
+    A subclass says by class variables its `name`, the `title` that tables show and its `place` in them (methods without
+    one come last), whether it has a branch, which settings the branch is built
     from, whether it learns at test time, and whether its branch is trained with the classifier (`joint`) or after it
     (`branch`). `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the
     prediction. `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step
@@ -38,6 +39,8 @@ class Method:
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
+    place: ClassVar[float] = float("inf")
     has_branch: ClassVar[bool] = False
     learns: ClassVar[bool] = False
     trains: ClassVar[Literal["joint", "branch"]] = "joint"

@@ -12,13 +12,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ncttt.branched import Branched, Features
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
+from ncttt.base.parallel import mean_over_processes
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.moving import moved_parameters
-from ncttt.methods.noise_branch import as_positions, as_tuple
-from ncttt.norm import Policy
-from ncttt.parallel import mean_over_processes
+from ncttt.methods.shared.moving import moved_parameters
+from ncttt.model.branched import Branched, Features
+from ncttt.model.norm import Policy
+from ncttt.model.positions import as_positions, as_tuple
 
 
 class ClusterBranch(nn.Module):
@@ -46,6 +46,8 @@ class ClusT3(Method):
     """
 
     name: ClassVar[str] = "clust3"
+    title: ClassVar[str] = "ClusT3"
+    place: ClassVar[float] = 70
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("clusters", "projectors")

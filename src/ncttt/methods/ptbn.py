@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ncttt.methods.base import Method
-from ncttt.norm import Policy
+from ncttt.model.norm import Policy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,4 +12,6 @@ class PTBN(Method):
     """Batch statistics in every BatchNorm of the classifier; `norm="blend(0.6)"` mixes them with the source's."""
 
     name: ClassVar[str] = "ptbn"
+    title: ClassVar[str] = "PTBN"
+    place: ClassVar[float] = 30
     norm: Policy | tuple[Policy, Policy] = "batch"

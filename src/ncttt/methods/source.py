@@ -11,3 +11,5 @@ class Source(Method):
     """No adaptation at all."""
 
     name: ClassVar[str] = "source"
+    title: ClassVar[str] = "Source"
+    place: ClassVar[float] = 10

@@ -9,10 +9,11 @@ from typing import ClassVar, Literal, get_args
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ncttt.branched import Branched
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.norm import Policy
+from ncttt.methods.shared.entropy import mean_entropy
+from ncttt.model.branched import Branched
+from ncttt.model.norm import Policy
 
 Returns = Literal["after", "before"]
 
@@ -28,6 +29,8 @@ class Tent(Method):
     """
 
     name: ClassVar[str] = "tent"
+    title: ClassVar[str] = "TENT"
+    place: ClassVar[float] = 40
     learns: ClassVar[bool] = True
 
     steps: int = 1
@@ -58,12 +61,6 @@ class Tent(Method):
         logits = model(images)
         loss = mean_entropy(logits)
         return Objective(loss, logits=logits.detach()) if self.returns == "before" else Objective(loss)
-
-
-def mean_entropy(logits: Tensor) -> Tensor:
-    """The mean over images of the entropy, in nats, of the softmax of logits `(B, classes)`."""
-    log_probabilities = logits.log_softmax(1)
-    return -(log_probabilities.exp() * log_probabilities).sum(1).mean()
 
 
 def _is_batch_norm(model: Branched, parameter: str) -> bool:

@@ -4,7 +4,7 @@ import math
 
 from torch import Tensor
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 
 def check_scales(sigma_in: float, sigma_out: float) -> None:

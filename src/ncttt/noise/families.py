@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.noise.checks import check_scale, check_vectors
 
 

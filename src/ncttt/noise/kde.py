@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.noise.checks import check_scale, check_scales, check_vectors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import Column
 from ncttt.report.grid import Measurements, Row, corruptions_only, measurements
 from ncttt.report.order import CORRUPTIONS, spelled

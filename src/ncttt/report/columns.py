@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.order import method_order
 
 

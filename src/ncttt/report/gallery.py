@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 
 ALL: Final = "all"
 Needs = Literal["nothing", "rows", "trials", "images", "model"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import Column, column_of, named_columns
 from ncttt.report.order import CLEAN, corruption_order, spelled
 from ncttt.report.table import Line, Number, Table, average, best_in_bold, deviation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.report.columns import column_of, named_columns
 from ncttt.report.order import CLEAN, corruption_order
 

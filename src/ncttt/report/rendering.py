@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.report.commas import as_csv
 from ncttt.report.latex import as_latex
 from ncttt.report.markdown import as_markdown

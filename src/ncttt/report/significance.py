@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import column_of, named_columns
 from ncttt.report.order import CLEAN, corruption_order, spelled
 from ncttt.report.pairs import Pair, pairs_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 MISSING = "\N{EN DASH}"
 TIE = 1e-9  # percentage points; accuracies of real sets are either equal or further apart

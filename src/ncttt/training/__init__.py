@@ -1,8 +1,5 @@
 """Joint source training: the classifier and the auxiliary branch learn together, in one pass through the encoder."""
 
-from ncttt.recipe import Recipe
-from ncttt.training.figures import Epoch
-from ncttt.training.loop import train
-from ncttt.training.watching import Observer
+import lazy_loader
 
-__all__ = ["Epoch", "Observer", "Recipe", "train"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ncttt.branched import Branched
+from ncttt.model.branched import Branched
 
 
 @contextmanager

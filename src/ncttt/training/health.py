@@ -7,10 +7,10 @@ from collections import defaultdict
 import torch
 from torch.nn import functional as F
 
-from ncttt.branched import Branched
+from ncttt.base.seeding import seeded
 from ncttt.data import ImageSet, batches
-from ncttt.modes import evaluating
-from ncttt.randomness import seeded
+from ncttt.model.branched import Branched
+from ncttt.model.modes import evaluating
 
 
 @torch.no_grad()

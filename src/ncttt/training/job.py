@@ -13,20 +13,21 @@ from warnings import warn
 import torch
 
 from ncttt import models
-from ncttt.branched import Branched, attach
-from ncttt.checkpoint import method_from
+from ncttt.base.devices import available
+from ncttt.base.errors import InputError
+from ncttt.base.files import replace_file
+from ncttt.base.seeding import seeded
 from ncttt.data import ImageSet, batches, load
-from ncttt.errors import InputError
-from ncttt.files import replace_file
-from ncttt.randomness import seeded
-from ncttt.recipe import Recipe
+from ncttt.model.branched import Branched, attach
 from ncttt.training.health import held_out_figures
 from ncttt.training.loop import check_classes, train
-from ncttt.training.processes import available, place
+from ncttt.training.processes import place
+from ncttt.training.recipe import Recipe
 from ncttt.training.run import Run
 from ncttt.training.warm import start_digest, warm_start
 from ncttt.training.watching import Observer
 from ncttt.training.whitening import whiten_stem
+from ncttt.zoo.checkpoint import method_from
 
 IMAGES_TO_WHITEN, WHITENED_AT_A_TIME = 2000, 100
 

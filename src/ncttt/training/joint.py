@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ncttt.branched import Branched
-from ncttt.errors import InputError
-from ncttt.modes import evaluating
-from ncttt.optimizers import OPTIMIZERS
-from ncttt.recipe import Recipe
+from ncttt.base.errors import InputError
+from ncttt.model.branched import Branched
+from ncttt.model.modes import evaluating
+from ncttt.model.optimizers import OPTIMIZERS
+from ncttt.training.recipe import Recipe
 
 
 class JointLoss(nn.Module):

@@ -12,21 +12,21 @@ from warnings import warn
 
 import torch
 
-from ncttt.branched import Branched
-from ncttt.checkpoint import describe
+from ncttt.base.errors import InputError
+from ncttt.base.seeding import seeded
+from ncttt.base.signals import Request, listening
 from ncttt.data import Batches, ImageSet, batches
-from ncttt.errors import InputError
-from ncttt.randomness import seeded
-from ncttt.recipe import Recipe
+from ncttt.model.branched import Branched
 from ncttt.training.compiling import compiled
 from ncttt.training.figures import Epoch
 from ncttt.training.health import held_out_figures
 from ncttt.training.joint import training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
+from ncttt.training.recipe import Recipe
 from ncttt.training.run import Progress, Run
-from ncttt.training.signals import Request, listening
 from ncttt.training.stepping import Stepper
 from ncttt.training.watching import Observer, watcher
+from ncttt.zoo.checkpoint import describe
 
 
 def train(

@@ -11,8 +11,9 @@ from torch import Tensor, distributed, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
-from ncttt.errors import InputError
-from ncttt.parallel import mean_over_processes, processes
+from ncttt.base.devices import available
+from ncttt.base.errors import InputError
+from ncttt.base.parallel import mean_over_processes, processes
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,6 @@ def place() -> Place:
     if distributed.is_available() and distributed.is_initialized():
         return Place(distributed.get_rank(), distributed.get_world_size())
     return Place()
-
-
-def available(device: str) -> torch.device:
-    """The device of that name, if this machine has it."""
-    try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
 
 
 @contextmanager

@@ -13,16 +13,16 @@ from typing import Any
 
 from torch.optim import Optimizer
 
-from ncttt.branched import Branched
-from ncttt.checkpoint import describe, load, save
+from ncttt.base.errors import InputError
+from ncttt.base.files import replace_file
+from ncttt.base.provenance import origin
 from ncttt.data import ImageSet, batches
-from ncttt.errors import InputError
-from ncttt.files import replace_file
-from ncttt.origin import origin
+from ncttt.model.branched import Branched
 from ncttt.training.curves import draw_curves
 from ncttt.training.figures import Epoch
 from ncttt.training.processes import place
 from ncttt.training.state import load_state, read_facts, save_state
+from ncttt.zoo.checkpoint import describe, load, save
 
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
 

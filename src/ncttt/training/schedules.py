@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from ncttt.recipe import Recipe
+from ncttt.training.recipe import Recipe
 
 
 def one_cycle(progress: float, warmup: float = 0.2) -> float:

@@ -11,10 +11,10 @@ from safetensors.torch import save as serialize
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ncttt.branched import Branched
-from ncttt.checkpoint import check_fit, completed
-from ncttt.errors import InputError
-from ncttt.files import replace_file
+from ncttt.base.errors import InputError
+from ncttt.base.files import replace_file
+from ncttt.model.branched import Branched
+from ncttt.zoo.checkpoint import check_fit, completed
 
 
 def save_state(path: Path, model: nn.Module, optimizers: Sequence[Optimizer], facts: dict[str, Any]) -> None:

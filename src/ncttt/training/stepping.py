@@ -10,13 +10,13 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from ncttt.branched import Branched
+from ncttt.base.errors import InputError
+from ncttt.base.parallel import Share, sharing
 from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
-from ncttt.errors import InputError
-from ncttt.parallel import Share, sharing
-from ncttt.recipe import Recipe
+from ncttt.model.branched import Branched
 from ncttt.training.joint import JointLoss, make_optimizers
 from ncttt.training.processes import any_process, place, wrapped
+from ncttt.training.recipe import Recipe
 from ncttt.training.schedules import factor
 
 AUGMENTATIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -10,8 +10,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ncttt.checkpoint import check_fit, classifier_weights, description
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
+from ncttt.zoo.checkpoint import check_fit, classifier_weights, description
 
 
 def warm_start(net: nn.Module, start: str | Path) -> list[str]:

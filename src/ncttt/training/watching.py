@@ -9,7 +9,7 @@ from typing import TextIO
 
 from torch import Tensor
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.training.figures import Epoch
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
 FLOOR = 5e-4  # added to a variance, so that directions in which the images vary little are not blown up

@@ -2,8 +2,8 @@
 
 import sys
 
-from ncttt.errors import InputError
-from ncttt.zoo import ship
+from ncttt.base.errors import InputError
+from ncttt.zoo.shipped import ship
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:

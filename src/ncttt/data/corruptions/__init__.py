@@ -1,7 +1,5 @@
 """The 15 corruptions of CIFAR-C / ImageNet-C and the 4 extra ones, for batches or for whole sets on disk."""
 
-from ncttt.data.corruptions.apply import corrupt
-from ncttt.data.corruptions.constants import CORRUPTIONS, EXTRA
-from ncttt.data.corruptions.generation import generate
+import lazy_loader
 
-__all__ = ["CORRUPTIONS", "EXTRA", "corrupt", "generate"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

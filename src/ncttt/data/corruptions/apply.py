@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions import blur, digital, noise, spatter, textures, weather
 from ncttt.data.corruptions.constants import CONSTANTS, CORRUPTIONS, EXTRA, table_for
 from ncttt.data.corruptions.randomness import Draws
-from ncttt.errors import InputError, nearest
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ those of Hendrycks & Dietterich, "Benchmarking Neural Network Robustness to Comm
 
 from typing import Final
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 
 CORRUPTIONS: Final = (
     "gaussian_noise",

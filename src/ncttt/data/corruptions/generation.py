@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions import metadata, textures
 from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt
 from ncttt.data.corruptions.constants import CORRUPTIONS, table_for
 from ncttt.data.corruptions.progress import Progress, reporting
 from ncttt.data.corruptions.stack import Stack, npy_bytes, write_atomically
 from ncttt.data.corruptions.workers import check_workers, run_all, worker_count
-from ncttt.errors import InputError
 
 Array = np.ndarray
 _PIECE_VALUES = 2**21  # values in a piece of work: 682 images of 32 pixels, 13 of 224

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions.constants import CONSTANTS, CORRUPTIONS, EXTRA
 from ncttt.data.corruptions.stack import write_atomically
 from ncttt.data.corruptions.textures import picture_paths
-from ncttt.errors import InputError
 
 Array = np.ndarray
 NAME = "corruptions.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 
 Array = np.ndarray
 _LINE = re.compile(rb"\d{1,19}")  # of the journal: the number of a row

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions.ice import ice_pictures
 from ncttt.data.decoding import to_rgb
-from ncttt.errors import InputError
 
 Array = np.ndarray
 _SHRUNK = 5  # by how much the benchmark shrinks its photographs for images of 32 pixels

@@ -6,9 +6,9 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import TypeVar
 
+from ncttt.base.errors import InputError
+from ncttt.base.pools import cores, fresh_pool, submit
 from ncttt.data.corruptions.apply import is_whole
-from ncttt.errors import InputError
-from ncttt.pools import cores, fresh_pool, submit
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ncttt.adapter import Adapter
-from ncttt.branched import Branched
+from ncttt.adapt.adapter import Adapter
 from ncttt.data import ImageSet, batches
 from ncttt.methods import Method
-from ncttt.methods.penultimate import penultimate_features
-from ncttt.norm import statistics
+from ncttt.model.branched import Branched
+from ncttt.model.norm import statistics
+from ncttt.model.penultimate import penultimate_features
 from ncttt.report.figures.reliability import Confidences
 
 BATCH = 100

@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures.selection import Row
 from ncttt.report.figures.style import BLUE, GREY, INK, ORANGE, legend_below, new_figure, styled
 from ncttt.report.paper.names import spelled_method

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import column_of
 from ncttt.report.figures.selection import Row, check_one_way, rows_of_method
 from ncttt.report.figures.style import BLUE, INK, ORANGE, legend_below, new_figure, styled

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures.style import GAIN, INK, PROBABILITY, new_figure, styled
 
 Trial = Mapping[str, Any]

@@ -8,20 +8,21 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ncttt.base.errors import InputError
 from ncttt.benchmark.scenes import Pictures
-from ncttt.branched import Branched
-from ncttt.checkpoint import load, method_from
 from ncttt.data import ImageSet
 from ncttt.data import load as load_data
 from ncttt.data.corruptions import CORRUPTIONS, corrupt
 from ncttt.data.corruptions.contact_sheet import at_each_severity
-from ncttt.errors import InputError
 from ncttt.methods import Method, Source
+from ncttt.methods.settings import method_for
+from ncttt.model.branched import Branched
 from ncttt.report import figures
 from ncttt.report.figures.adapted import confidences_of, features_of
 from ncttt.report.figures.tsne import Mapped, embed
 from ncttt.report.gallery import ALL, GALLERY, HOW, chosen
 from ncttt.report.paper.names import spelled_method
+from ncttt.zoo.checkpoint import load
 
 ROWS_OF, ITERATIONS = "nc_ttt", 20
 
@@ -57,7 +58,7 @@ def draw(name: str, request: Request) -> Figure:
     needs = GALLERY[name].needs
     if needs in HOW and getattr(request, needs) is None:
         raise InputError(f"the figure {name} needs {needs}: {HOW[needs]}")
-    return figures.FIGURES[name]() if needs == "nothing" else _MAKERS[name](request)
+    return FIGURES[name]() if needs == "nothing" else _MAKERS[name](request)
 
 
 def _drawn_or_said(name: str, request: Request, say: Callable[[str], None]) -> Figure | None:
@@ -105,7 +106,7 @@ def _reliability(request: Request) -> Figure:
 def _model(request: Request) -> tuple[Branched, Method, ImageSet]:
     """A model, the method to adapt it with, and the corrupted images that a benchmark would show it."""
     model = load(request.model or f"{request.data}-small-ncttt")
-    method = model.method if request.method in (None, model.method.name) else method_from({"name": request.method})
+    method = method_for(model.method, request.method)
     clean = load_data(request.data, "test", root=request.root)
     drawn = Pictures(request.data, "test", request.images, root=request.root).draw()
     options = {"indices": drawn.places, "constants": request.constants}
@@ -113,6 +114,13 @@ def _model(request: Request) -> tuple[Branched, Method, ImageSet]:
     return model, method, replace(clean.subset(drawn.places), images=images)
 
 
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "method": figures.draw_method,
+    "posterior": figures.draw_posterior,
+    "samples": figures.draw_samples,
+    "field": figures.draw_field,
+    "beta": figures.draw_beta,
+}
 _MAKERS: dict[str, Callable[[Request], Figure]] = {
     "iterations": _iterations,
     "tsne": _tsne,

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures.style import BLUE, GREY, INK, VERMILION, legend_below, new_figure, styled
 
 BINS = 15

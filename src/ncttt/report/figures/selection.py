@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.report.columns import column_of
 from ncttt.report.order import CLEAN
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures.selection import OF_CORRUPTIONS, Row, check_one_way, rows_of_method
 from ncttt.report.figures.style import BLUE, GREY, INK, ORANGE, SKY, VERMILION, legend_below, new_figure, styled
 from ncttt.report.order import CLEAN, CORRUPTIONS

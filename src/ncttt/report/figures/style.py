@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from ncttt.files import replace_files
+from ncttt.base.files import replace_files
 from ncttt.report import palette
 
 Settings = ParamSpec("Settings")

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.figures.style import (
     BLUE,
     GREEN,

@@ -6,8 +6,6 @@
 'index.html'
 """
 
-from ncttt.report.page.examples import Example, examples_of
-from ncttt.report.page.luck import Judged, judge
-from ncttt.report.page.writing import write_page
+import lazy_loader
 
-__all__ = ["Example", "Judged", "examples_of", "judge", "write_page"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.beside import beside_paper
 from ncttt.report.grid import AXES, Row
 from ncttt.report.order import corruption_order

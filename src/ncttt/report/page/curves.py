@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.page.ways import MethodLine, Way
 from ncttt.report.table import average
 

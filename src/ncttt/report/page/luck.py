@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import Column
 from ncttt.report.grid import AXES, Row
 from ncttt.report.page.ways import MethodLine, Way, ways_of

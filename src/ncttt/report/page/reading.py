@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.grid import Row
 from ncttt.report.page.examples import Example, examples_of
 from ncttt.report.page.headline import finding

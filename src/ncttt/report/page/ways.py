@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncttt.errors import InputError
+from ncttt.base.errors import InputError
 from ncttt.report.columns import Column, column_of, named_columns
 from ncttt.report.grid import AXES, Measurements, Row, corruptions_only, measurements
 from ncttt.report.order import CLEAN

@@ -11,8 +11,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ncttt.errors import InputError
-from ncttt.files import replace_files
+from ncttt.base.errors import InputError
+from ncttt.base.files import replace_files
 from ncttt.report.grid import Row, tables
 from ncttt.report.order import spelled
 from ncttt.report.page import svg

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 
 # Ours, with the paper's names in the order of preference: its CIFAR tables have one LAME, that of VisDA-C has three.
 NAMES: Final[dict[str, tuple[str, ...]]] = {

@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.report.order import CLEAN
 from ncttt.report.paper.names import paper_data, paper_names
 

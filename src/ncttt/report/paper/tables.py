@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ncttt.errors import InputError, nearest
+from ncttt.base.errors import InputError, nearest
 from ncttt.report.order import spelled
 from ncttt.report.paper.rows import AVERAGE, PaperRow, paper_rows
 from ncttt.report.table import Line, Number, Table, best_in_bold, transposed

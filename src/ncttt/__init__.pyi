@@ -1,0 +1,46 @@
+from . import adapt, benchmark, data, methods, model, models, nets, noise, report, testing, training, zoo
+from .adapt import Adapter, FolderStream, Trace
+from .base.errors import InputError
+from .methods import METHODS, NCTTT, PTBN, TTT, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
+from .model import Branched, attach, norm
+from .training import Recipe, train
+from .zoo import load, save
+
+__version__: str
+__all__ = [
+    "METHODS",
+    "NCTTT",
+    "PTBN",
+    "TTT",
+    "Adapter",
+    "Branched",
+    "ClusT3",
+    "FolderStream",
+    "InputError",
+    "Lame",
+    "Method",
+    "Objective",
+    "Recipe",
+    "Source",
+    "TTTFlow",
+    "TTTPlus",
+    "Tent",
+    "Trace",
+    "adapt",
+    "attach",
+    "benchmark",
+    "data",
+    "load",
+    "methods",
+    "model",
+    "models",
+    "nets",
+    "noise",
+    "norm",
+    "report",
+    "save",
+    "testing",
+    "train",
+    "training",
+    "zoo",
+]

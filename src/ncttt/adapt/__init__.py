@@ -1,0 +1,5 @@
+"""Adapting: the Adapter, one batch on its way, streams of image folders."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

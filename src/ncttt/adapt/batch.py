@@ -1,0 +1,167 @@
+"""Adaptation to one batch: the steps, the rule that ends them, the predictions on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ncttt.adapt.copies import shifted_copies
+from ncttt.base.errors import InputError
+from ncttt.methods.base import Method, Objective
+from ncttt.model.branched import Branched
+from ncttt.model.norm import Policy, statistics
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one call of an `Adapter` did.
+
+    `stopped` is `steps` (all were taken), `left to source` (the source model is as certain of the batch as of source
+    images, so it predicted it), `source level` (the batch's score reached that of source images), `guard` (something
+    was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the loss before
+    each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
+    without a score and batches left to the source, and after the steps also where the prediction uses other statistics
+    than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
+    are the source model's of the batch, where `stop="source"` looked.
+    """
+
+    losses: tuple[float, ...] = ()
+    steps: int = 0
+    stopped: str = "not called yet"
+    shift_before: float | None = None
+    shift_after: float | None = None
+    fell_back: bool = False
+    confidence: float | None = None
+    evidence: float | None = None
+
+
+@dataclass(frozen=True)
+class Machinery:
+    """What adapts: a model of its own, a method, the optimizer over what moves (if anything), and two policies."""
+
+    model: Branched
+    method: Method
+    optimizer: torch.optim.Optimizer | None
+    norm: tuple[Policy, Policy]
+
+    def score(self, images: Tensor, policy: Policy) -> tuple[Tensor, Tensor | None]:
+        """Logits and in-distribution score from one full pass."""
+        with statistics(self.model.batch_norms(), policy):
+            logits, features = self.model.forward_with_features(images)
+            return logits, self.method.score(self.model, features, logits)
+
+    def predict(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the score of the same pass where the method has one."""
+        if self.model.branch is not None and type(self.method).predict is Method.predict:
+            return self.score(images, self.norm[1])
+        with statistics(self.model.batch_norms(), self.norm[1]):
+            return self.method.predict(self.model, images), None
+
+
+class Adaptation:
+    """One batch on its way: `advance` it to a step count, ask for its `logits`, and at the end for its `trace`."""
+
+    def __init__(self, machinery: Machinery, images: Tensor, level: float | None):
+        self._do, self._images, self._level = machinery, images, level
+        self._losses: list[Tensor] = []
+        self._first_score: Tensor | None = None
+        self._prediction: tuple[Tensor, Tensor | None] | None = None
+        self._lags = False
+        self._stopped = "" if machinery.optimizer else "nothing to learn"
+
+    def advance(self, count: int) -> None:
+        """Take steps until there are `count` of them, or until the batch scores like source images."""
+        if self._level is not None and not self._losses and not self._stopped and count:
+            self._first_score = self._look()
+            self._stop_at_source(self._first_score)
+        while not self._stopped and len(self._losses) < count:
+            self._step()
+
+    def logits(self) -> Tensor:
+        """Logits `(B, classes)` of the model as it stands, or those that the last step's objective came with."""
+        if self._prediction is None:
+            self._prediction = self._do.predict(self._images)
+        return self._prediction[0]
+
+    def trace(self, fell_back: bool) -> Trace:
+        """What happened; the score after the steps is that of the last prediction."""
+        last = self._prediction[1] if self._prediction and self._do.norm[0] == self._do.norm[1] else None
+        first = last if self._first_score is None else self._first_score
+        return Trace(
+            losses=tuple(self._loss_values()),
+            steps=self.steps,
+            stopped="guard" if fell_back else self._stopped or "steps",
+            shift_before=None if first is None else first.mean().item(),
+            shift_after=None if last is None else last.mean().item(),
+            fell_back=fell_back,
+        )
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken."""
+        return len(self._losses)
+
+    def finite_rows(self, counts: Sequence[int], rows: Sequence[Tensor]) -> int:
+        """How many of the logits after `counts` steps come before anything, loss or logit, that is not finite."""
+        losses = self._loss_values()
+        for number, (count, row) in enumerate(zip(counts, rows, strict=True)):
+            if not bool(row.isfinite().all()) or not all(abs(loss) < torch.inf for loss in losses[:count]):
+                return number
+        # Logits from before the last step cannot show that it broke the model.
+        return len(rows) - 1 if self._lags and not self._moved_are_finite() else len(rows)
+
+    def start_again(self) -> None:
+        """Forget the prediction, because the model was put back to the state before the batch."""
+        self._prediction, self._lags = None, False
+
+    def _loss_values(self) -> list[float]:
+        """The losses as numbers; asked for once the steps are done, so that a GPU need not wait for each."""
+        return torch.stack(self._losses).tolist() if self._losses else []
+
+    def _moved_are_finite(self) -> bool:
+        assert self._do.optimizer is not None
+        moved = [parameter for group in self._do.optimizer.param_groups for parameter in group["params"]]
+        return all(bool(parameter.isfinite().all()) for parameter in moved)
+
+    def _objective(self) -> Objective:
+        method = self._do.method
+        images = shifted_copies(self._images, method.copies, method.mirrored)
+        objective = method.adaptation_loss(self._do.model, images)
+        if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
+            what = f"{type(method).__name__}.adaptation_loss"
+            raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
+        loss, *others = objective
+        return Objective(loss, *(part if part is None else part[: len(self._images)] for part in others))
+
+    def _look(self) -> Tensor | None:
+        """The score before any step, from the pass that predicts where both use the same statistics."""
+        if self._do.norm[0] != self._do.norm[1]:
+            return self._do.score(self._images, self._do.norm[0])[1]
+        self.logits()
+        return self._prediction[1] if self._prediction else None
+
+    def _stop_at_source(self, score: Tensor | None) -> None:
+        if self._level is not None and score is not None and score.mean() >= self._level:
+            self._stopped = "source level"
+
+    def _step(self) -> None:
+        optimizer = self._do.optimizer
+        assert optimizer is not None
+        with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
+            loss, score, logits = self._objective()
+            score = None if score is None else score.detach()
+            if self._first_score is None:
+                self._first_score = score
+            if self._losses:
+                self._stop_at_source(score)
+            if self._stopped:
+                return
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        self._losses.append(loss.detach())
+        self._lags = logits is not None
+        self._prediction = None if logits is None else (logits.detach(), score)

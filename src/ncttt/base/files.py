@@ -1,0 +1,73 @@
+"""Writing files that appear whole or not at all, by one process at a time."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to fill, which takes the place of `path` once the `with` block ends well.
+
+    A full disk, an error or a kill leaves the old file whole.
+    """
+    with _filling(path) as file:
+        yield file
+    os.replace(temporary(path), path)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write one file whole."""
+    replace_files({path: content})
+
+
+def replace_files(contents: Mapping[Path, bytes]) -> None:
+    """Fill all temporary files first, then rename them one after another: a full disk leaves all old files whole."""
+    try:
+        for path, content in contents.items():
+            with _filling(path) as file:
+                file.write(content)
+        for path in contents:
+            os.replace(temporary(path), path)
+    except BaseException:
+        for path in contents:
+            temporary(path).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _filling(path: Path) -> Iterator[IO[bytes]]:
+    """The temporary file of a path, on the disk when the `with` block ends, gone if it fails."""
+    try:
+        with temporary(path).open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary(path).unlink(missing_ok=True)
+        raise
+
+
+def temporary(path: Path) -> Path:
+    """Where the new content of a file waits to take its place."""
+    return path.with_name(f".{path.name}.new")
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Only one process of this machine is inside at a time, where the system has such locks.
+
+    A lock ends with the process that held it. Without one, work may be done twice: what is written must allow that.
+    """
+    with path.open("w") as file:
+        if fcntl is not None:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,28 @@
+from .base import Method, Objective
+from .clust3 import ClusT3
+from .lame import Lame
+from .nc_ttt import NCTTT
+from .ptbn import PTBN
+from .registry import METHODS, place_of, title_of
+from .source import Source
+from .tent import Tent
+from .ttt import TTT
+from .ttt_flow import TTTFlow
+from .ttt_plus import TTTPlus
+
+__all__ = [
+    "METHODS",
+    "NCTTT",
+    "PTBN",
+    "TTT",
+    "ClusT3",
+    "Lame",
+    "Method",
+    "Objective",
+    "Source",
+    "TTTFlow",
+    "TTTPlus",
+    "Tent",
+    "place_of",
+    "title_of",
+]

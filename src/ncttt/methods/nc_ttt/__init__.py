@@ -1,0 +1,226 @@
+"""NC-TTT: train a discriminator of noisy feature views, then adapt the encoder until it sees source-like features.
+
+Equations 5 to 9 of the paper. Departures, each an option whose paper form stays available: the projected features can
+be standardised or whitened, the discriminator can see the classifier's softmax, and what the loss moves is chosen
+apart from where it reads, and at test time the entropy of the predictions is lowered, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ncttt.base.errors import InputError
+from ncttt.base.parallel import draw
+from ncttt.methods.base import Method, Objective
+from ncttt.methods.nc_ttt.branch import NoiseBranch
+from ncttt.methods.shared.entropy import mean_entropy
+from ncttt.methods.shared.moving import moved_parameters
+from ncttt.model.branched import Branched, Features
+from ncttt.model.modes import evaluating
+from ncttt.model.norm import Policy, statistics
+from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
+
+
+@dataclass(frozen=True, kw_only=True)
+class NCTTT(Method):
+    """Noise-contrastive test-time training; the defaults are the recommended preset.
+
+    `head`: one noise vector per position (`pixel`) or per image (`flat`). `channels`: of the projector; `hidden`: of
+    the discriminator, with BatchNorm if `discriminator_norm`. `views`: noisy samples per side. `scaling` of the
+    projected features: `none`, `standardize` or `whiten`. `conditional`: the discriminator sees the classifier's
+    softmax. `moves`: `first_half` (of the layers up to the tap), `encoder` (all of them), `norm` (scale and shift of
+    their normalisation layers) or a layer's name, for everything up to and including it; the three words mean this even
+    where a layer has such a name. `entropy`: weight of the predictions' mean entropy beside the discriminator's loss at
+    test time.
+    """
+
+    name: ClassVar[str] = "nc_ttt"
+    title: ClassVar[str] = "NC-TTT"
+    place: ClassVar[float] = 90
+    has_branch: ClassVar[bool] = True
+    learns: ClassVar[bool] = True
+    branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
+
+    steps: int = 4
+    lr: float = 2e-3
+    norm: Policy | tuple[Policy, Policy] = "batch"
+    auxiliary_weight: float = 0.3
+    copies: int = 4
+    head: Literal["pixel", "flat"] = "pixel"
+    sigma_in: float = 0.5
+    sigma_out: float = 1.0
+    channels: int = 16
+    hidden: int = 256
+    discriminator_norm: bool = False
+    views: int = 1
+    scaling: Literal["none", "standardize", "whiten"] = "whiten"
+    conditional: bool = True
+    moves: str = "first_half"
+    noise: str | Noise = "gaussian"
+    entropy: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.entropy < math.inf:
+            raise InputError(f"entropy must be finite and not negative; found {self.entropy!r}")
+        check_scales(self.sigma_in, self.sigma_out)
+        family(self.noise)
+        for field, choices in {"head": ("pixel", "flat"), "scaling": ("none", "standardize", "whiten")}.items():
+            if getattr(self, field) not in choices:
+                raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
+        for field in ("channels", "hidden", "views"):
+            value = getattr(self, field)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{field} must be a whole number of at least 1; found {value!r}")
+
+    @classmethod
+    def paper_cifar(cls, **overrides: Any) -> NCTTT:
+        """The form of the paper's CIFAR experiments; tap `layer2`."""
+        paper = {"head": "flat", "channels": 96, "sigma_in": 0.0, "sigma_out": 0.015, "lr": 1e-5}
+        return cls(**(_PAPER | paper | overrides))
+
+    @classmethod
+    def paper_visda(cls, **overrides: Any) -> NCTTT:
+        """The form of the paper's VisDA-C experiments; tap `layer1`."""
+        paper = {"head": "pixel", "channels": 16, "sigma_in": 0.025, "sigma_out": 0.05, "lr": 1e-4}
+        return cls(**(_PAPER | paper | overrides))
+
+    def build_branch(self, model: Branched, features: Features, logits: Tensor) -> NoiseBranch:
+        return NoiseBranch(
+            features,
+            conditional=self.conditional,
+            classes=logits.shape[1],
+            **{name: getattr(self, name) for name in self.branch_settings if name != "conditional"},
+        )
+
+    def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
+        """Eq. 8: every position has noise of its own, and both kinds of view share one pass of the discriminator."""
+        losses = [contrastive_loss(views, labels) for views, labels, _ in self._noisy_views(model, features, logits)]
+        return torch.stack(losses).mean()
+
+    @torch.no_grad()
+    def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
+        """In/out accuracy, the loss a perfect judge of the noise would have, mean soft label, spread of projections."""
+        heads = []
+        for views, labels, projected in self._noisy_views(model, features, logits):
+            inner, outer = views.chunk(2)
+            heads.append(
+                {
+                    "in_out_accuracy": 0.5 * ((inner > 0).float().mean() + (outer <= 0).float().mean()),
+                    "bayes_floor": torch.special.entr(labels).add(torch.special.entr(1 - labels)).mean(),
+                    "soft_label": labels.mean(),
+                    "spread": projected.flatten(0, 1).std(0, correction=0).mean(),
+                }
+            )
+        return {name: torch.stack([head[name] for head in heads]).mean() for name in heads[0]}
+
+    def ailments(self, health: Mapping[str, float]) -> list[str]:
+        found, guess = [], math.log(2)
+        if health["auxiliary"] > 0.99 * guess:
+            found.append(
+                f"the branch has learned nothing: its held-out loss is {health['auxiliary']:.3f}, that of a guess is "
+                f"{guess:.3f} and the least possible {health['bayes_floor']:.3f}; train longer, or with larger sigmas"
+            )
+        if health["spread"] < 0.1 * self.sigma_out:
+            found.append(
+                f"the branch has collapsed: projections spread by {health['spread']:.2g}, far below the noise of "
+                f"{self.sigma_out:g}; a scaling (standardize, whiten) prevents it"
+            )
+        return found
+
+    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
+        """Eq. 9 on the noise-free projection; what follows the tap runs only for condition and entropy."""
+        if _branch(model).conditional or self.entropy:
+            logits, features = model.forward_with_features(images, detach=not self.entropy)
+        else:
+            logits, features = None, model.features(images)
+        heads = self._discriminate(model, features, logits)
+        loss = torch.stack([in_distribution_loss(head) for head in heads]).mean()
+        if self.entropy and logits is not None:
+            loss = loss + self.entropy * mean_entropy(logits)
+        return Objective(loss, _mean_probability(heads))
+
+    def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
+        return _mean_probability(self._discriminate(model, features, logits))
+
+    @torch.no_grad()
+    def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
+        """Remember the mean and the spread over images of the score that held-out source images have.
+
+        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        """
+        scores = []
+        layers = model.batch_norms()
+        policy = self.gradient_norm if layers else "source"
+        with evaluating(model), statistics(layers, policy):
+            for batch in batches:
+                images = batch if isinstance(batch, Tensor) else batch[0]
+                model.check_images(images)
+                logits, features = model.forward_with_features(images.to(model.mean))
+                scores.append(self.score(model, features, logits))
+        if not scores:
+            raise InputError("calibration needs at least one batch of source images; found none")
+        score = torch.cat(scores)
+        _branch(model).source_score.copy_(torch.stack([score.mean(), score.std(correction=0)]))
+
+    def forget(self, model: Branched) -> None:
+        _branch(model).source_score.fill_(-1.0)
+
+    def source_level(self, model: Branched, images: int) -> float | None:
+        """The least mean score of a batch that looks like source: two standard errors below the source's mean."""
+        mean, spread = _branch(model).source_score.tolist()
+        return None if mean < 0 else mean - 2 * spread / images**0.5
+
+    def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
+        return moved_parameters(model, self.moves)
+
+    def _noisy_views(self, model: Branched, features: Features, logits: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """For each head: logits and labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""
+        branch, kind = _branch(model), family(self.noise)
+        condition = branch.condition(logits)
+
+        def sample(like: Tensor, generator: torch.Generator | None) -> Tensor:
+            return torch.cat([kind.sample(like, sigma, generator) for sigma in (self.sigma_in, self.sigma_out)])
+
+        found = []
+        # Half precision, where the rest of a training uses it, is coarser than small noise.
+        with torch.autocast(logits.device.type, enabled=False):
+            for head, projected in branch.each(features):
+                noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
+                labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
+                found.append((head.discriminate(projected + noise, condition), labels, projected))
+        return found
+
+    def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:
+        """Logits `(B, P)` of the noise-free features, for each head."""
+        branch = _branch(model)
+        condition = branch.condition(logits)
+        return [head.discriminate(projected[None], condition)[0] for head, projected in branch.each(features)]
+
+
+_PAPER: dict[str, Any] = {
+    "hidden": 1024,
+    "discriminator_norm": True,
+    "scaling": "none",
+    "conditional": False,
+    "moves": "encoder",
+    "copies": 1,
+    "entropy": 0.0,
+    "steps": 20,
+    "auxiliary_weight": 1.0,
+}
+
+
+def _branch(model: Branched) -> NoiseBranch:
+    assert isinstance(model.branch, NoiseBranch)
+    return model.branch
+
+
+def _mean_probability(heads: list[Tensor]) -> Tensor:
+    return torch.stack([head.sigmoid().mean(1) for head in heads]).mean(0)

@@ -1,0 +1,125 @@
+"""Reading the output of named layers of any eager module, by hooks that live for one call.
+
+A prefix pass ends as soon as the last tapped layer has run: nothing after it is computed, and no later BatchNorm sees
+the batch. It is done by raising through the forward, so it works with any control flow.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ncttt.base.errors import InputError, nearest
+
+
+class _Reached(BaseException):
+    """All tapped layers have run; not an `Exception`, so that a model's own `except` cannot swallow it."""
+
+
+class Tap:
+    """A context manager that catches the outputs of layers during one forward pass.
+
+    With `stop` the pass ends once all of them have run. With `detach` the rest of the pass gets the last layer's
+    output without its history, so that what follows builds no graph.
+    """
+
+    def __init__(self, module: nn.Module, layers: Sequence[str], stop: bool = False, detach: bool = False):
+        self.module, self.layers, self.stop, self.detach = module, tuple(layers), stop, detach
+        self.outputs: dict[str, Tensor] = {}
+        self._versions: dict[str, int] = {}
+        self._hooks: list[Any] = []
+
+    def __enter__(self) -> "Tap":
+        try:
+            for name in self.layers:
+                self._hooks.append(find_layer(self.module, name).register_forward_hook(self._hook(name)))
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> bool | None:
+        self._remove()
+        if kind is not None and kind is not _Reached:
+            return False
+        self._check_ran()
+        if kind is None:
+            self._check_untouched()
+        return kind is _Reached
+
+    def _hook(self, name: str) -> Any:
+        def hook(layer: nn.Module, inputs: Any, output: Any) -> Tensor | None:
+            if name in self.outputs:  # a module used twice is read where it runs first, in prefix and full pass alike
+                return None
+            if not isinstance(output, Tensor):
+                raise InputError(f"layer {name!r} gives a {type(output).__name__}, not a tensor; tap a layer inside it")
+            self.outputs[name] = output
+            # Inference tensors have no version; nothing learns from them either.
+            self._versions[name] = -1 if output.is_inference() else output._version
+            if len(self.outputs) < len(self.layers):
+                return None
+            if self.stop:
+                raise _Reached
+            return output.detach() if self.detach else None
+
+        return hook
+
+    def _remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+
+    def _check_ran(self) -> None:
+        missing = [name for name in self.layers if name not in self.outputs]
+        if missing:
+            raise InputError(f"layer {missing[0]!r} never runs in the forward of {type(self.module).__name__}")
+
+    def _check_untouched(self) -> None:
+        for name, output in self.outputs.items():
+            if not output.is_inference() and output._version != self._versions[name]:
+                raise InputError(
+                    f"the output of layer {name!r} is changed in place by what follows it (an in-place activation or "
+                    "addition), so it cannot be read; tap the layer that changes it, or make that step not in-place"
+                )
+
+
+def find_layer(module: nn.Module, name: str) -> nn.Module:
+    """The submodule of that dotted name, or an `InputError` with the nearest names."""
+    try:
+        return module.get_submodule(name) if name else module.get_submodule("?")
+    except (AttributeError, TypeError):
+        names = [known for known, _ in module.named_modules() if known]
+        raise InputError(f"no layer {name!r} in {type(module).__name__}{nearest(str(name), names)}") from None
+
+
+def check_eager(module: nn.Module) -> None:
+    """Raise an `InputError` for wrappers that run another program than the module's own forward."""
+    if isinstance(module, torch.jit.ScriptModule):
+        raise InputError("a scripted or traced module cannot be tapped; pass the eager module it was made from")
+    if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        raise InputError(f"a {type(module).__name__} cannot be tapped; pass the module inside it, net.module")
+    if hasattr(module, "_orig_mod"):
+        raise InputError("a compiled module cannot be tapped; pass the eager module inside it, net._orig_mod")
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits `(B, classes)` in what a classifier returns.
+
+    They are the tensor itself; an entry or attribute `logits` (or an entry `out`, or the only tensor of a dict); or
+    the first element of a tuple or list.
+    """
+    if isinstance(output, Tensor):
+        found = output
+    elif isinstance(output, Mapping):
+        tensors = [value for value in output.values() if isinstance(value, Tensor)]
+        found = output.get("logits", output.get("out", tensors[0] if len(tensors) == 1 else None))
+    elif isinstance(getattr(output, "logits", None), Tensor):
+        found = output.logits
+    else:
+        found = output[0] if isinstance(output, Sequence) and len(output) else None
+    if not isinstance(found, Tensor) or found.ndim != 2:
+        shape = f" of shape {tuple(found.shape)}" if isinstance(found, Tensor) else ""
+        kind = type(found if isinstance(found, Tensor) else output).__name__
+        raise InputError(f"expected logits (batch, classes) from the classifier; found a {kind}{shape}")
+    return found

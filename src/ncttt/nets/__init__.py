@@ -1,0 +1,5 @@
+"""Network architectures; their public name is `ncttt.models`."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

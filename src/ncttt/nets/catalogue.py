@@ -1,0 +1,79 @@
+"""Networks by name. Each remembers how it was made, so that a checkpoint can make it again."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+from ncttt.base.errors import InputError, nearest
+from ncttt.nets.resnet import BasicBlock, Block, Bottleneck, ResNet
+from ncttt.nets.resnet9 import ResNet9
+from ncttt.nets.resnet_cifar import ResNet20
+
+
+def resnet18(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-18; `image_size` up to 64 gets the small stem (3x3, no pooling), larger the ImageNet one."""
+    return _make("resnet18", BasicBlock, (2, 2, 2, 2), num_classes, image_size)
+
+
+def resnet26(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-26, of bottleneck blocks."""
+    return _make("resnet26", Bottleneck, (2, 2, 2, 2), num_classes, image_size)
+
+
+def resnet34(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-34."""
+    return _make("resnet34", BasicBlock, (3, 4, 6, 3), num_classes, image_size)
+
+
+def resnet50(num_classes: int = 10, image_size: int = 32) -> ResNet:
+    """ResNet-50, the paper's network."""
+    return _make("resnet50", Bottleneck, (3, 4, 6, 3), num_classes, image_size)
+
+
+def resnet20(num_classes: int = 10) -> ResNet20:
+    """ResNet-20 for 32-pixel images, of 0.27 million parameters."""
+    return ResNet20(num_classes)
+
+
+def small(num_classes: int = 10, width: int = 24, growth: Sequence[int] = (1, 2, 4, 8)) -> ResNet9:
+    """The network for two cores: ResNet-9 for images of 8 pixels and more, 0.93 million parameters by default.
+
+    Its four stages have `width` times `growth` channels.
+    """
+    if len(growth) != 4 or min(width, *growth) < 1:
+        raise InputError(f"small needs a width and four multiples of it, all at least 1; found {width} and {growth}")
+    net = ResNet9(num_classes, width, growth)
+    net.architecture = {"name": "small", "num_classes": num_classes, "width": width, "growth": list(growth)}
+    return net
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "resnet18": resnet18,
+    "resnet20": resnet20,
+    "resnet26": resnet26,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "small": small,
+}
+
+
+def build(name: str, **settings: Any) -> nn.Module:
+    """The network of that name with random weights.
+
+    >>> build("small", num_classes=7).fc.out_features
+    7
+    """
+    if name not in MODELS:
+        raise InputError(f"no network {name!r}{nearest(name, MODELS)}")
+    known = inspect.signature(MODELS[name]).parameters
+    for setting in settings.keys() - known.keys():
+        raise InputError(f"network {name!r} has no setting {setting!r}{nearest(setting, known)}")
+    return MODELS[name](**settings)
+
+
+def _make(name: str, block: Block, depths: Sequence[int], num_classes: int, image_size: int) -> ResNet:
+    net = ResNet(block, depths, num_classes, image_size)
+    net.architecture = {"name": name, "num_classes": num_classes, "image_size": image_size}
+    return net

@@ -1,0 +1,31 @@
+from .attribution import draw_attribution
+from .beta import draw_beta
+from .corruptions import draw_corruptions
+from .field import draw_field
+from .iterations import draw_iterations
+from .layers import draw_layers
+from .making import FIGURES
+from .method import draw_method
+from .posterior import draw_posterior
+from .reliability import draw_reliability
+from .samples import draw_samples
+from .shift import draw_shift
+from .style import save
+from .tsne import draw_tsne
+
+__all__ = [
+    "FIGURES",
+    "draw_attribution",
+    "draw_beta",
+    "draw_corruptions",
+    "draw_field",
+    "draw_iterations",
+    "draw_layers",
+    "draw_method",
+    "draw_posterior",
+    "draw_reliability",
+    "draw_samples",
+    "draw_shift",
+    "draw_tsne",
+    "save",
+]

@@ -1,0 +1,14 @@
+from .names import our_name, paper_names
+from .rows import PaperRow, find, paper_accuracy, paper_rows
+from .tables import TITLES, paper_table
+
+__all__ = [
+    "TITLES",
+    "PaperRow",
+    "find",
+    "our_name",
+    "paper_accuracy",
+    "paper_names",
+    "paper_rows",
+    "paper_table",
+]

@@ -1,0 +1,205 @@
+"""Checkpoints: a folder with `model.safetensors` and `model.json`; nothing in it is ever executed."""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as deserialize
+from safetensors.torch import save as serialize
+from torch import Tensor, nn
+
+from ncttt.base.errors import InputError, nearest
+from ncttt.base.files import replace_files, temporary
+from ncttt.base.seeding import seeded
+from ncttt.methods.base import Method
+from ncttt.methods.settings import method_from, settings_of
+from ncttt.model.branched import Branched, attach
+from ncttt.nets.catalogue import MODELS, build
+from ncttt.zoo.shipped import HOME, names
+
+FORMAT = 1
+WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
+EXPECTED = {
+    "format",
+    "architecture",
+    "layer",
+    "method",
+    "preprocessing",
+    "input_shape",
+    "channels_last",
+    "weights_sha256",
+}
+
+
+def save(model: Branched, folder: str | Path) -> None:
+    """Write a model to a folder; for `load` both files change, or neither does.
+
+    The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
+    """
+    if not isinstance(model, Branched):
+        raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
+    described, weights = describe(model), serialize(_tensors(model))
+    described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(described, indent=2) + "\n"
+    replace_files({folder / WEIGHTS: weights, folder / DESCRIPTION: text.encode()})
+
+
+@torch.inference_mode(False)
+def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
+    """Read a model from a folder, or from the zoo by its name; it predicts bit for bit as the saved one did.
+
+    `classifier` is a network of your own architecture, whose weights are overwritten.
+    """
+    folder, described = checkpoint_folder(folder), description(folder)
+    method = _method(described["method"], folder)
+    tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
+    example = torch.zeros(2, *described["input_shape"])
+    with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
+        net = _network(described, classifier, folder).to(tensors["mean"].dtype)
+        model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
+    check_fit(model.state_dict(), tensors, f"the checkpoint in {folder}")
+    model.load_state_dict(tensors)
+    model.classes = None if described.get("classes") is None else tuple(described["classes"])
+    if described["channels_last"]:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return model.eval()
+
+
+def describe(model: Branched) -> dict[str, Any]:
+    """Everything but the weights, as JSON values."""
+    normalisation = {name: getattr(model, name).flatten().tolist() for name in ("mean", "std")}
+    return {
+        "format": FORMAT,
+        "architecture": _architecture(model.classifier),
+        "layer": model.layer,
+        "method": settings_of(model.method),
+        "preprocessing": normalisation if model.normalises else {"mean": None, "std": None},
+        "input_shape": model.input_shape,
+        "classes": model.classes,
+        "channels_last": any(_is_channels_last(p) for p in model.parameters()),
+    }
+
+
+def description(folder: str | Path) -> dict[str, Any]:
+    """What `save` wrote beside the weights: architecture, layer, method, preprocessing and a digest of the weights."""
+    return _read_description(checkpoint_folder(folder) / DESCRIPTION)
+
+
+def checkpoint_folder(name: str | Path) -> Path:
+    """A folder of the user's own, or else where the zoo keeps a model of that name."""
+    if Path(name).is_dir() or Path(name).name != str(name):
+        return Path(name)
+    if str(name) in names():
+        return HOME / name
+    raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), names())}")
+
+
+def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
+    """The tensors of a checkpoint's classifier by their names in it, whatever the network is."""
+    folder, prefix = checkpoint_folder(folder), "classifier."
+    tensors = _read_tensors(folder / WEIGHTS, description(folder)["weights_sha256"])
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _method(settings: dict[str, Any], folder: Path) -> Method:
+    """The method of a checkpoint; no file of another's may choose which module is imported."""
+    module, _, address = str(settings.get("name")).partition(":")
+    if address and module not in sys.modules:
+        raise InputError(f"{folder} was trained for the method {module}:{address}; import {module} first")
+    return method_from(settings)
+
+
+def _layer(value: str | list[str]) -> str | tuple[str, ...]:
+    return value if isinstance(value, str) else tuple(value)
+
+
+def _tensors(model: Branched) -> dict[str, Tensor]:
+    # Cloned where two names share memory (tied weights), which the format does not allow.
+    seen: set[int] = set()
+    tensors = {}
+    for name, tensor in model.state_dict().items():
+        tensor = tensor.detach().contiguous()
+        storage = tensor.untyped_storage().data_ptr()
+        tensors[name] = tensor.clone() if storage in seen else tensor
+        seen.add(storage)
+    return tensors
+
+
+def _is_channels_last(tensor: Tensor) -> bool:
+    return tensor.ndim == 4 and not tensor.is_contiguous() and tensor.is_contiguous(memory_format=torch.channels_last)
+
+
+def _architecture(net: nn.Module) -> dict[str, Any] | None:
+    """How `ncttt.models` made a network, or None for a user's own and for one that was changed since."""
+    made = getattr(net, "architecture", None)
+    if not isinstance(made, dict) or made.get("name") not in MODELS:
+        return None
+    with torch.device("meta"):
+        unchanged = repr(build(**made)) == repr(net)
+    return made if unchanged else None
+
+
+def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:
+    if classifier is not None:
+        return classifier
+    if described["architecture"] is None:
+        raise InputError(f"{folder} holds a network of its author's own; pass it as load(folder, classifier=net)")
+    return build(**described["architecture"])
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    path = _waiting(path) or path
+    if not path.is_file():
+        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+    try:
+        described = json.loads(path.read_text())
+    except ValueError as error:
+        raise InputError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(described, dict) or described.get("format") != FORMAT or not described.keys() >= EXPECTED:
+        raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
+    return described
+
+
+def _waiting(path: Path) -> Path | None:
+    """The description that a kill kept from taking its place beside weights that had taken theirs."""
+    waiting = temporary(path)
+    try:
+        expected = json.loads(waiting.read_text())["weights_sha256"]
+        found = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return waiting if found == expected else None
+
+
+def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+    weights = path.read_bytes()
+    if hashlib.sha256(weights).hexdigest() != sha256:
+        raise InputError(f"{path} is damaged, or was not saved together with the {DESCRIPTION} beside it")
+    try:
+        return completed(deserialize(weights))
+    except SafetensorError as error:
+        raise InputError(f"{path} is no safetensors file: {error}") from None
+
+
+def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a model, with those that older ones lack as in a model that is not calibrated."""
+    like = tensors.get("mean", torch.zeros(()))
+    return {"source_certainty": torch.full((2, 2), -1.0).to(like), **tensors}
+
+
+def check_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
+    """Raise an `InputError` that names the first tensor that is not the same in name and shape."""
+    shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (found, own)]
+    if shapes[0] != shapes[1]:
+        name = sorted(dict(shapes[0].items() ^ shapes[1].items()))[0]
+        there, here = (part.get(name, "missing") for part in shapes)
+        raise InputError(f"{where} is of another architecture: {name} is {there} there, {here} in the network")

@@ -1,0 +1,198 @@
+"""NC-TTT: its losses against slow versions, its options, its presets."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import ncttt
+import noise_checks
+from architectures import attached, images
+from contract import Case
+from ncttt import InputError
+from ncttt.methods.nc_ttt.branch import Whiten
+
+CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
+def test_promise(check):
+    check()
+
+
+# Of the small network, up to its third stage.
+BATCH_NORMS = ("layer1.1", "layer2.0.2", "layer2.1.block1.1", "layer2.1.block2.1", "layer3.2")
+
+
+def test_whitening_gives_unit_covariance_and_remembers_the_source():
+    torch.manual_seed(0)
+    mixing = torch.randn(6, 6)
+    rows = torch.randn(4000, 6) @ mixing + 3
+    layer = Whiten(6, momentum=1.0, shrinkage=1e-6)
+    white = layer(rows)
+    torch.testing.assert_close(white.T.cov(), torch.eye(6), rtol=0, atol=1e-2)
+    torch.testing.assert_close(white.mean(0), torch.zeros(6), rtol=0, atol=1e-4)
+    torch.testing.assert_close(layer.eval()(rows[:1]), white[:1], rtol=1e-3, atol=1e-3)
+    # Some processors multiply matrices so that the two halves are rounded differently.
+    torch.testing.assert_close(layer.covariance, layer.covariance.T, rtol=1e-5, atol=1e-5)
+
+
+def test_whitening_survives_a_collapsed_projection():
+    layer = Whiten(4)
+    assert layer(torch.ones(10, 4)).isfinite().all()
+    assert layer(torch.ones(1, 4)).isfinite().all()
+
+
+@pytest.mark.parametrize("head", ["pixel", "flat"])
+@pytest.mark.parametrize("scaling", ["none", "standardize", "whiten"])
+@pytest.mark.parametrize("conditional", [True, False])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace", "student_t"])
+def test_every_combination_trains_and_adapts(head, scaling, conditional, noise):
+    method = ncttt.NCTTT(head=head, scaling=scaling, conditional=conditional, noise=noise, views=2, hidden=16)
+    case = Case("resnet", method)
+    logits, features = case.model.train().forward_with_features(images(8))
+    loss = method.training_loss(case.model, images(8), features, logits)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(p.grad is not None for p in case.model.branch.parameters())
+    assert case.adapter()(images(4)).isfinite().all()
+
+
+@pytest.mark.parametrize("head", ["pixel", "flat"])
+def test_batches_of_one_a_thousand_and_a_short_last_one(head):
+    adapter = Case("resnet", ncttt.NCTTT(head=head, hidden=16), steps=2).adapter()
+    for count in (1, 1000, 7):
+        logits = adapter(images(count))
+        assert logits.shape[0] == count
+        assert logits.isfinite().all()
+        assert adapter.shift(images(count)).shape == (count,)
+
+
+def test_no_inner_noise_labels_views_one_and_zero():
+    method = ncttt.NCTTT(sigma_in=0.0, sigma_out=0.015, **noise_checks.PLAIN)
+    seen, loss, _ = noise_checks.views_seen(method, count=8)
+    inside, outside = seen.chunk(2)
+    assert not inside.any()
+    assert outside.any(-1).all()
+    assert loss.isfinite()
+
+
+def test_moves_choose_what_learns():
+    def moved(moves: str) -> set[str]:
+        method = ncttt.NCTTT(moves=moves)
+        return set(method.parameters(attached("resnet", method, layer="layer3")))
+
+    assert all(name.startswith("layer1") for name in moved("layer1"))
+    assert "layer1.0.weight" in moved("layer1")
+    assert moved("norm") == {f"{layer}.{kind}" for layer in BATCH_NORMS for kind in ("weight", "bias")}
+    assert not any(name.startswith(("layer4", "fc")) for name in moved("encoder") | moved("norm"))
+    with pytest.raises(InputError, match="lies after the tapped 'layer3'"):
+        moved("layer4")
+    with pytest.raises(InputError, match="no layer 'layer9'"):
+        moved("layer9")
+
+
+def test_the_first_half_of_the_layers_up_to_the_tap():
+    model = ncttt.attach(ncttt.models.small(10, width=4), "layer4", ncttt.NCTTT(), images(2))
+    assert ncttt.NCTTT().moves == "first_half"
+    assert set(ncttt.NCTTT().parameters(model)) == set(ncttt.NCTTT(moves="layer2").parameters(model))
+    odd = ncttt.attach(ncttt.models.small(10, width=4), "layer3", ncttt.NCTTT(), images(2))
+    convolutions = [name for name, moved in ncttt.NCTTT().parameters(odd).items() if moved.ndim > 1]
+    assert len(convolutions) == 3  # of five: the odd one moves
+    single = ncttt.attach(ncttt.models.small(10, width=4), "layer1", ncttt.NCTTT(), images(2))
+    assert ncttt.NCTTT().parameters(single).keys() == single.encoder_parameters().keys()
+
+
+def test_nothing_to_move_is_an_error():
+    model = attached("vgg", ncttt.NCTTT(moves="norm"), layer="0")
+    with pytest.raises(InputError, match="nothing to move"):
+        ncttt.Adapter(model)
+
+
+def test_the_papers_two_forms():
+    cifar, visda = ncttt.NCTTT.paper_cifar(), ncttt.NCTTT.paper_visda(steps=5)
+    assert (cifar.head, cifar.channels, cifar.hidden, cifar.sigma_in, cifar.sigma_out) == ("flat", 96, 1024, 0, 0.015)
+    assert (visda.head, visda.channels, visda.hidden, visda.sigma_in, visda.sigma_out) == (
+        "pixel",
+        16,
+        1024,
+        0.025,
+        0.05,
+    )
+    assert (cifar.lr, visda.lr, cifar.optimizer, visda.steps) == (1e-5, 1e-4, "adam", 5)
+    assert cifar.scaling == visda.scaling == "none"
+    assert not cifar.conditional
+    assert not visda.conditional
+    model = attached("resnet", cifar)
+    linear, norm, activation, last = model.branch.heads[0].discriminator
+    assert (linear.in_features, linear.out_features, last.out_features) == (96 * 8 * 8, 1024, 1)
+    assert (type(norm).__name__, activation.negative_slope) == ("BatchNorm1d", 0.2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"head": "round"},
+        {"scaling": "big"},
+        {"sigma_in": 1.0, "sigma_out": 0.5},
+        {"sigma_out": math.inf},
+        {"views": 0},
+        {"channels": 0},
+        {"noise": "pink"},
+    ],
+)
+def test_bad_settings_are_refused_when_made(wrong):
+    with pytest.raises(InputError):
+        ncttt.NCTTT(**wrong)
+
+
+def test_the_flat_head_names_another_image_size():
+    adapter = Case("resnet", ncttt.NCTTT(head="flat")).adapter()
+    with pytest.raises(InputError, match="head='pixel'"):
+        adapter(torch.rand(2, 3, 32, 32))
+    assert Case("resnet", ncttt.NCTTT(head="pixel")).adapter()(torch.rand(2, 3, 32, 32)).isfinite().all()
+
+
+def test_no_gradient_reaches_the_classifier_through_the_condition():
+    """Neither in training nor in adaptation; and the tail behind the tap builds no graph while adapting."""
+    method = ncttt.NCTTT(entropy=0)
+    model = attached("resnet", method, layer="layer2")
+    logits, features = model.forward_with_features(images(4))
+    method.training_loss(model, images(4), features, logits).backward()
+    assert model.classifier.fc.weight.grad is None
+    assert model.classifier.layer1[0].weight.grad is not None
+    adapter = ncttt.Adapter(model)
+    wants = []
+    adapter.model.classifier.layer4.register_forward_hook(lambda m, i, o: wants.append(o.requires_grad))
+    adapter(images(4))
+    assert len(wants) == method.steps + 1
+    assert not any(wants)
+
+
+@pytest.mark.parametrize("conditional", [True, False])
+def test_the_entropy_of_the_predictions_is_lowered_beside_equation_nine(conditional):
+    alone = ncttt.NCTTT(conditional=conditional, entropy=0)
+    both = replace(alone, entropy=0.5)
+    model = attached("resnet", alone)
+    log_probabilities = model(images(4)).log_softmax(1)
+    entropy = -(log_probabilities.exp() * log_probabilities).sum() / 4
+    expected = alone.adaptation_loss(model, images(4)).loss + 0.5 * entropy
+    found = both.adaptation_loss(model, images(4))
+    torch.testing.assert_close(found.loss, expected)
+    found.loss.backward()
+    assert model.classifier.layer1[0].weight.grad.abs().sum() > 0
+    assert ncttt.NCTTT.paper_cifar().entropy == ncttt.NCTTT.paper_visda().entropy == 0
+
+
+@pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
+def test_the_weight_of_the_entropy_is_finite_and_not_negative(weight):
+    with pytest.raises(InputError, match="entropy must be finite and not negative"):
+        ncttt.NCTTT(entropy=weight)
+
+
+def test_whitening_takes_half_precision_rows():
+    layer = Whiten(4)
+    rows = torch.randn(64, 4)
+    exact = Whiten(4)(rows)
+    torch.testing.assert_close(layer(rows.to(torch.bfloat16)).float(), exact, rtol=0.1, atol=0.1)
