@@ -1,6 +1,5 @@
 from . import norm
 from .branched import Branched, Features, attach
-from .certainty import certainty
 from .penultimate import penultimate_features
 from .snapshot import Snapshot
 from .taps import Tap
@@ -11,7 +10,6 @@ __all__ = [
     "Snapshot",
     "Tap",
     "attach",
-    "certainty",
     "norm",
     "penultimate_features",
 ]
