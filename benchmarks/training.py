@@ -3,7 +3,7 @@
     python benchmarks/training.py [--rounds 5]
 
 The usual loop: per-image PIL transforms (pad, crop, flip and cutout, as the zoo's recipe has it) in a DataLoader,
-contiguous tensors, normalisation in the transform, PyTorch's own gradients of convolutions, eager. Ours:
+contiguous tensors, normalisation in the transform, eager. Ours:
 `ncttt.train`'s own step on batches that are augmented as a whole, channels last. Both take the same steps of SGD on
 32-pixel images with the same network; ways are compared by the median of their ratios within a round. The DataLoader
 gets the number of workers, of 0 and 2, with which it is faster. Each way has a process of its own, in which only it has
@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from ncttt.allocation import keep_memory
 from PIL import Image, ImageOps
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
@@ -29,7 +28,6 @@ from torch.utils.data import DataLoader, Dataset
 import ncttt
 from ncttt.base.provenance import origin
 from ncttt.data import ImageSet, batches
-from ncttt.nets import winograd
 from ncttt.training.stepping import Stepper
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
@@ -122,15 +120,6 @@ WAYS: dict[str, Callable[[str], Callable[[int], None]]] = {
 }
 
 
-def prepared(way: str, network: str) -> Callable[[int], None]:
-    """A way to train, in a process that is set up for it."""
-    if way.startswith("ours"):
-        keep_memory()  # as `ncttt train` does
-    else:
-        winograd.FEWEST_CHANNELS = sys.maxsize  # the gradients are PyTorch's
-    return WAYS[way](network)
-
-
 class Runner:
     """A way in a process of its own, which takes so many steps when it is told to."""
 
@@ -155,7 +144,7 @@ class Runner:
 
 def serve(way: str, network: str) -> None:
     """Take steps as standard input asks for them, and tell the seconds."""
-    run = prepared(way, network)
+    run = WAYS[way](network)
     for line in sys.stdin:
         start = time.perf_counter()
         run(int(line))
@@ -192,7 +181,7 @@ def peak_memory(way: str, network: str) -> int:
 
 def memory_of(way: str, network: str) -> float:
     """Peak MiB of this process over two steps, and what its workers hold beside what they share (Linux only)."""
-    run = prepared(way, network)
+    run = WAYS[way](network)
     run(2)
     status = read(Path("/proc/self/status"))
     children = [path.parent for path in Path("/proc").glob("[0-9]*/status") if f"PPid:\t{own()}\n" in read(path)]

@@ -5,12 +5,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ncttt.nets.winograd import Conv3x3
-
 
 def conv3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
     """A 3x3 convolution that keeps the size, or divides it by the stride."""
-    return Conv3x3(inputs, outputs) if stride == 1 else nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+    return nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
 
 
 def conv1x1(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:

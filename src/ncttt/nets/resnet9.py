@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ncttt.nets.winograd import Conv3x3
+from ncttt.nets.resnet import conv3x3
 
 
 class ConvBlock(nn.Sequential):
@@ -16,7 +16,7 @@ class ConvBlock(nn.Sequential):
 
     def __init__(self, inputs: int, outputs: int, pool: bool = False):
         pooling = [nn.MaxPool2d(2)] if pool else []
-        super().__init__(Conv3x3(inputs, outputs), *pooling, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
+        super().__init__(conv3x3(inputs, outputs), *pooling, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
 
 class Residual(nn.Module):
