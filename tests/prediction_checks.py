@@ -9,7 +9,7 @@ from torch import Tensor
 
 import ncttt
 from architectures import attached, images
-from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.lame import AFFINITIES
 
 
 def slow_entropy(logits: Tensor) -> float:

@@ -13,8 +13,7 @@ import noise_checks
 import prediction_checks
 from architectures import images
 from contract import Case
-from ncttt.methods import clust3, nc_ttt, tent, ttt
-from ncttt.methods.lame import affinity
+from ncttt.methods import clust3, lame, nc_ttt, tent, ttt
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.ttt_flow.flow import Coupling
@@ -101,7 +100,7 @@ def softmax_over_the_batch(monkeypatch):
 
 
 def self_kept_among_the_neighbours(monkeypatch):
-    monkeypatch.setattr(affinity, "_without_self", lambda squared: squared)
+    monkeypatch.setattr(lame, "_without_self", lambda squared: squared)
 
 
 def reshape_instead_of_transpose(monkeypatch):

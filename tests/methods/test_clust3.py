@@ -61,8 +61,8 @@ def test_health_tells_a_collapsed_branch():
     model.branch.projectors[0].weight.data.zero_()
     model.branch.projectors[0].bias.data[:] = torch.tensor([30.0] + [0.0] * 9).repeat(5)
     collapsed = {k: v.item() for k, v in method.health(model, images(16), features, logits).items()}
-    assert len(method.ailments(collapsed)) == 2
-    assert method.ailments({"mutual_information": 1.0, "clusters_used": 6.0}) == []
+    assert len(method.warnings(collapsed)) == 2
+    assert method.warnings({"mutual_information": 1.0, "clusters_used": 6.0}) == []
 
 
 @pytest.mark.parametrize("wrong", [{"clusters": 1}, {"projectors": 0}, {"clusters": 2.5}])

@@ -15,8 +15,7 @@ import prediction_checks
 from architectures import ARCHITECTURES, CLASSES, Branching, attached, images, resnet
 from contract import CHECKS, Case
 from ncttt import InputError
-from ncttt.methods.lame import adjust
-from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.lame import AFFINITIES, adjust
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.model.penultimate import penultimate_features
 

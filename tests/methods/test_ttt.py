@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import ncttt
 from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_rotation_labels
-from ncttt.methods.ttt.rotation import PooledBody, rotate_all, rotate_each
+from ncttt.methods.ttt import PooledBody, rotate_all, rotate_each
 from ncttt.methods.ttt.tail import copy_tail
 
 F_SHAPE = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]])[:3]
@@ -146,8 +146,8 @@ def test_what_moves_can_be_chosen():
 
 
 def test_ailments():
-    assert ncttt.TTT().ailments({"rotation_accuracy": 0.26})
-    assert ncttt.TTT().ailments({"rotation_accuracy": 0.9}) == []
+    assert ncttt.TTT().warnings({"rotation_accuracy": 0.26})
+    assert ncttt.TTT().warnings({"rotation_accuracy": 0.9}) == []
 
 
 @pytest.mark.parametrize("wrong", [{"head": "tails"}, {"rotations": "two"}])

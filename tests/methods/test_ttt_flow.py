@@ -104,7 +104,7 @@ def test_health_compares_with_a_gaussian_and_knows_bits():
     untrained = {k: v.item() for k, v in method.health(model.eval(), rows, rows, logits).items()}
     expected = -torch.distributions.Normal(rows.mean(0), rows.std(0)).log_prob(rows).mean().item() / math.log(2)
     assert untrained["bits_per_dimension"] == pytest.approx(expected, abs=5e-3)
-    assert method.ailments(untrained)
+    assert method.warnings(untrained)
     optimizer = torch.optim.Adam(model.branch.parameters(), lr=5e-3)
     for _ in range(150):
         optimizer.zero_grad()
@@ -112,7 +112,7 @@ def test_health_compares_with_a_gaussian_and_knows_bits():
         optimizer.step()
     trained = {k: v.item() for k, v in method.health(model.eval(), rows, rows, logits).items()}
     assert trained["bits_per_dimension"] < trained["gaussian_bits_per_dimension"] - 0.5
-    assert method.ailments(trained) == []
+    assert method.warnings(trained) == []
 
 
 def test_a_single_channel_is_an_error():

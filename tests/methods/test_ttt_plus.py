@@ -11,9 +11,8 @@ import contract
 import ncttt
 from architectures import ARCHITECTURES, attached, images
 from contract import Case
-from ncttt.methods.ttt_plus.contrast import contrastive_accuracy, contrastive_loss
-from ncttt.methods.ttt_plus.moments import SourceMoments, coral_distance, covariance, mean_distance
-from ncttt.methods.ttt_plus.queue import FeatureQueue
+from ncttt.methods.ttt_plus.branch import contrastive_accuracy, contrastive_loss
+from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments, coral_distance, covariance, mean_distance
 
 
 def test_contrastive_loss_by_a_slow_loop():
@@ -157,8 +156,8 @@ def test_health_before_and_after_calibration_and_ailments():
     assert after["feature_alignment"] < 1e-3, "the very images of the calibration are at distance zero"
     model.branch.projector[2].weight.data.zero_()
     collapsed = {k: v.item() for k, v in method.health(model, images(16), features, logits).items()}
-    assert any("collapsed" in ailment for ailment in method.ailments(collapsed))
-    assert method.ailments({"contrastive_accuracy": 0.8, "contrastive_chance": 0.01, "spread": 0.5}) == []
+    assert any("collapsed" in warning for warning in method.warnings(collapsed))
+    assert method.warnings({"contrastive_accuracy": 0.8, "contrastive_chance": 0.01, "spread": 0.5}) == []
 
 
 def test_normalised_images_have_no_views():

@@ -1,6 +1,6 @@
 from . import norm
 from .branched import Branched, Features, attach
-from .certainty import certainty
+from .certainty import certainty_of
 from .penultimate import penultimate_features
 from .snapshot import Snapshot
 from .taps import Tap
@@ -11,7 +11,7 @@ __all__ = [
     "Snapshot",
     "Tap",
     "attach",
-    "certainty",
+    "certainty_of",
     "norm",
     "penultimate_features",
 ]
