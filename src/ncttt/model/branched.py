@@ -104,6 +104,11 @@ class Branched(nn.Module):
         self.method.calibrate(self, batches)
         self.source_certainty.copy_(certainty)
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether it is known how certain the classifier is of source images."""
+        return bool(self.source_certainty[0, 0] >= 0)
+
     def forget(self) -> None:
         """Undo `calibrate`: what was remembered of source images belongs to weights that are about to change."""
         self.method.forget(self)

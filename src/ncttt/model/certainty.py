@@ -40,7 +40,7 @@ class Gate:
 
     def __init__(self, model: Branched, snapshot: Snapshot):
         self.model, self.snapshot = model, snapshot
-        if source_levels(model, 1) is None:
+        if not model.calibrated:
             raise InputError(
                 "stop='source' needs to know how certain the model is of held-out source images: train with "
                 "held_out=..., or call model.calibrate(ncttt.data.batches(held_out, 128)); a plain module becomes such "
@@ -74,9 +74,9 @@ def certainty_of(logits: Tensor) -> Tensor:
 
 def source_levels(model: Branched, images: int) -> tuple[float, float] | None:
     """The least mean confidence and evidence of a batch of so many source images; None before calibration."""
-    (confidence, its_spread), (evidence, spread) = model.source_certainty.tolist()
-    if confidence < 0:
+    if not model.calibrated:
         return None
+    (confidence, its_spread), (evidence, spread) = model.source_certainty.tolist()
     errors = 2 / images**0.5
     return confidence - errors * its_spread - CONFIDENCE_MARGIN, evidence - (errors + EVIDENCE_MARGIN) * spread
 
