@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 import ncttt
-from architectures import attached, images
 from ncttt.methods.ttt_flow.flow import Flow
+from ncttt.testing.classifiers import attached, images
 
 
 def check_clusters_belong_to_positions() -> None:

@@ -5,9 +5,9 @@ from torch import Tensor, distributions
 from torch.nn import functional as F
 
 import ncttt
-from architectures import attached, images
-from contract import Case
 from ncttt import noise
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import attached, images
 
 PLAIN = {"scaling": "none", "conditional": False, "discriminator_norm": True, "hidden": 32}
 

@@ -6,13 +6,10 @@ import pytest
 import torch
 
 import branch_checks
-import contract
 import ncttt
 import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
-from architectures import images
-from contract import Case
 from ncttt.methods import clust3, lame, nc_ttt, tent, ttt
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
@@ -22,6 +19,9 @@ from ncttt.model import certainty
 from ncttt.model.snapshot import Snapshot
 from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
+from ncttt.testing import contract
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import images
 
 
 def shared_noise(monkeypatch):

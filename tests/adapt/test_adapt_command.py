@@ -310,5 +310,5 @@ def test_predictions_and_trace_need_a_file_each(home, tmp_path):
 def test_a_model_that_is_given_is_named_so_in_the_error(home, tmp_path):
     model = ncttt.load(home / "model")
     model.source_certainty.fill_(-1.0)
-    with pytest.raises(ncttt.InputError, match="^the model does not know how certain it is"):
+    with pytest.raises(ncttt.InputError, match=r"^the model does not know how certain it is"):
         ncttt.adapt.adapt_folders(model, home / "clean", tmp_path / "out.csv")

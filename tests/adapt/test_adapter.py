@@ -10,10 +10,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import ncttt
-from architectures import CLASSES, attached, images, resnet
-from contract import Case, RandomToy
+from contract import RandomToy
 from ncttt import InputError
 from ncttt.model.norm import blend, statistics
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSES, attached, images, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 

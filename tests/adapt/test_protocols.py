@@ -8,10 +8,11 @@ import pytest
 import torch
 
 import ncttt
-from architectures import images
-from contract import Case, RandomToy
+from contract import RandomToy
 from ncttt import InputError
 from ncttt.adapt import PROTOCOLS, Protocol
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import images
 
 THREES = Protocol("threes", "forgets after three batches", batches=3)
 

@@ -12,12 +12,13 @@ from torch.overrides import TorchFunctionMode
 
 import ncttt
 import prediction_checks
-from architectures import ARCHITECTURES, CLASSES, Branching, attached, images, resnet
-from contract import CHECKS, Case
 from ncttt import InputError
 from ncttt.methods.lame import AFFINITIES, adjust
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.model.penultimate import penultimate_features
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, Branching, attached, images, resnet
+from ncttt.testing.contract import CHECKS
 
 SETTINGS = {"weight": 1.0, "max_steps": 100, "tolerance": 1e-8}
 
@@ -158,7 +159,7 @@ def test_no_steps_or_no_weight_is_the_source():
 
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", CLASSIFIERS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
 def test_contract_of_the_other_affinities(kind, architecture, check):
     check(Case(architecture, ncttt.Lame(affinity=kind)))

@@ -8,10 +8,10 @@ import torch
 
 import ncttt
 import noise_checks
-from architectures import attached, images
-from contract import Case
 from ncttt import InputError
 from ncttt.methods.nc_ttt.branch import Whiten
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import attached, images
 
 CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ncttt
-from architectures import attached, images
+from ncttt.testing.classifiers import attached, images
 
 
 def predicted(method: ncttt.Method) -> torch.Tensor:

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_log_determinant_by_jacobian, random_flow
 from ncttt.methods.ttt_flow.flow import Flow, Standardise
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 
 def test_log_determinant_is_that_of_the_jacobian():
@@ -84,7 +84,7 @@ def test_the_loss_is_the_mean_over_positions():
 
 
 def test_several_layers_have_a_flow_each():
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), ["layer1", "layer3"], ncttt.TTTFlow(), images(2)).eval()
     assert len(model.branch.flows) == 2
     assert ncttt.Adapter(model, steps=1)(images(4)).isfinite().all()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-import contract
 import ncttt
-from architectures import ARCHITECTURES, attached, images
-from contract import Case
 from ncttt.methods.ttt_plus.branch import contrastive_accuracy, contrastive_loss
 from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments, coral_distance, covariance, mean_distance
+from ncttt.testing import contract
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 
 def test_contrastive_loss_by_a_slow_loop():
@@ -136,7 +136,7 @@ def test_the_loss_has_its_three_parts():
 
 
 def test_several_layers_stand_side_by_side():
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     method = ncttt.TTTPlus()
     model = ncttt.attach(make(), ["layer1", "layer3"], method, images(2)).eval()
     method.calibrate(model, [images(8)])
@@ -161,7 +161,7 @@ def test_health_before_and_after_calibration_and_ailments():
 
 
 def test_normalised_images_have_no_views():
-    make, tap = ARCHITECTURES["resnet"]
+    make, tap = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), tap, ncttt.TTTPlus(), images(2))
     with pytest.raises(ncttt.InputError, match=r"need images in \[0, 1\]; found -"):
         ncttt.TTTPlus().training_loss(model, images(4) - 1, None, None)

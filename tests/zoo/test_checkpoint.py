@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import CLASSES, Branching, attached, images, resnet
 from ncttt import InputError
 from ncttt.noise import StudentT
+from ncttt.testing.classifiers import CLASSES, Branching, attached, images, resnet
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
