@@ -26,8 +26,8 @@ def linear_affinity(features: Tensor, k: int) -> Tensor:
 def knn_affinity(features: Tensor, k: int) -> Tensor:
     """1 where column j is among the k nearest neighbours of row i, which is never its own neighbour; else 0."""
     count = min(k, len(features) - 1)
-    nearest = _without_self(_squared_distances(features)).topk(count, dim=1, largest=False).indices
-    return features.new_zeros(len(features), len(features)).scatter_(1, nearest, 1.0)
+    neighbours = _without_self(_squared_distances(features)).topk(count, dim=1, largest=False).indices
+    return features.new_zeros(len(features), len(features)).scatter_(1, neighbours, 1.0)
 
 
 def rbf_affinity(features: Tensor, k: int) -> Tensor:
