@@ -54,8 +54,8 @@ def test_standardisation_counts_all_rows_and_survives_a_dead_channel():
     layer.eval()(rows[0])
     assert torch.equal(layer.mean, before)
     dead = Standardise(2)
-    found, log_determinant = dead.train()(torch.tensor([[0.0, 1.0], [0.0, -1.0]]))
-    assert found.isfinite().all()
+    latent, log_determinant = dead.train()(torch.tensor([[0.0, 1.0], [0.0, -1.0]]))
+    assert latent.isfinite().all()
     assert log_determinant.isfinite()
 
 

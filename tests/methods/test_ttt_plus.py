@@ -44,11 +44,11 @@ def test_distances_are_those_of_numpy_covariances():
     source, target = generator.normal(size=(30, 4)), generator.normal(1, 2, size=(20, 4))
     assert np.allclose(covariance(torch.from_numpy(source)), np.cov(source.T))
     expected = ((np.cov(source.T) - np.cov(target.T)) ** 2).sum() / (4 * 4**2)
-    found = coral_distance(covariance(torch.from_numpy(source)), covariance(torch.from_numpy(target)))
-    assert found.item() == pytest.approx(expected)
+    distance = coral_distance(covariance(torch.from_numpy(source)), covariance(torch.from_numpy(target)))
+    assert distance.item() == pytest.approx(expected)
     expected = ((source.mean(0) - target.mean(0)) ** 2).sum() / 4
-    found = mean_distance(torch.from_numpy(source.mean(0)), torch.from_numpy(target.mean(0)))
-    assert found.item() == pytest.approx(expected)
+    distance = mean_distance(torch.from_numpy(source.mean(0)), torch.from_numpy(target.mean(0)))
+    assert distance.item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("count", [8, 64])
@@ -58,8 +58,8 @@ def test_source_rows_are_at_distance_one_whatever_their_scale_and_number(count):
     moments = SourceMoments(5)
     assert not moments.known
     moments.remember(torch.randn(100_000, 5) @ mixing + 3)
-    found = torch.tensor([moments.distances(torch.randn(count, 5) @ mixing + 3) for _ in range(2000)]).mean(0)
-    assert torch.allclose(found, torch.ones(2), atol=0.1)
+    distances = torch.tensor([moments.distances(torch.randn(count, 5) @ mixing + 3) for _ in range(2000)]).mean(0)
+    assert torch.allclose(distances, torch.ones(2), atol=0.1)
     shifted = moments.distances(torch.randn(count, 5) @ mixing + 30)
     assert shifted[0] > 10
 
