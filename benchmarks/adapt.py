@@ -37,8 +37,7 @@ def make_model() -> ncttt.Branched:
 
 def adapter_step(model: ncttt.Branched, images: torch.Tensor) -> Callable[[], object]:
     adapter = ncttt.Adapter(model, protocol="online")
-    machinery = adapter._machinery
-    return lambda: Adaptation(machinery, images, level=None).advance(1)
+    return lambda: Adaptation(adapter._adaptable, images, level=None).advance(1)
 
 
 def bare_step(model: ncttt.Branched, images: torch.Tensor, full: bool) -> Callable[[], object]:

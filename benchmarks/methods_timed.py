@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch_ttt_engines import adapting
 
 import ncttt
-from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.lame import AFFINITIES
 
 ZOO = {"nc_ttt": "ncttt", "ttt": "ttt", "ttt_plus": "ttt-plus", "clust3": "clust3", "ttt_flow": "ttt-flow"}
 VARIANTS = {

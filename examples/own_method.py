@@ -2,8 +2,9 @@
 
     python examples/own_method.py
 
-Every method is a frozen dataclass that overrides what it needs; `Adapter` does the rest. To save models with it, or to
-run the contract tests over it, add it to `ncttt.METHODS`.
+Every method is a frozen dataclass that overrides what it needs; `Adapter` does the rest, and `check_method` tells
+whether it keeps the contract. In a module that can be imported it is known by its address, as in
+`ncttt adapt --method own_method:Confident`.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ class Confident(ncttt.Method):
 
 
 def main() -> ncttt.Trace:
-    """Adapt a small network with random weights to random images and show that its entropy falls."""
+    """Check the method, adapt a small network with random weights to random images and show that its entropy falls."""
+    ncttt.testing.check_method(Confident)
     torch.manual_seed(0)
     adapter = ncttt.Adapter(ncttt.models.small(num_classes=10), Confident())
     adapter(torch.rand(16, 3, 32, 32))

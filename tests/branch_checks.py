@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 import ncttt
-from architectures import attached, images
 from ncttt.methods.ttt_flow.flow import Flow
+from ncttt.testing.classifiers import attached, images
 
 
 def check_clusters_belong_to_positions() -> None:
@@ -14,7 +14,7 @@ def check_clusters_belong_to_positions() -> None:
     model = attached("resnet", method)
     logits, features = model.forward_with_features(images(3))
     linear = model.branch.projectors[0]
-    found = []
+    information = []
     for projector in range(2):
         weight, bias = (p.view(2, 4, -1)[projector] for p in (linear.weight, linear.bias))
         rows = [
@@ -25,8 +25,8 @@ def check_clusters_belong_to_positions() -> None:
         ]
         mean = sum(rows) / len(rows)
         inner = sum((row * row.log()).sum() for row in rows) / len(rows)
-        found.append(inner - (mean * mean.log()).sum())
-    expected = -torch.stack(found).mean()
+        information.append(inner - (mean * mean.log()).sum())
+    expected = -torch.stack(information).mean()
     assert torch.allclose(method.training_loss(model, images(3), features, logits), expected, atol=1e-6)
     assert torch.allclose(method.adaptation_loss(model, images(3)).loss, expected, atol=1e-6)
 
@@ -44,12 +44,12 @@ def check_log_determinant_by_jacobian() -> None:
     for channels in (2, 5):
         flow = random_flow(channels)
         rows = torch.randn(4, channels).double()
-        for row, found in zip(rows, flow(rows)[1], strict=True):
+        for row, log_determinant in zip(rows, flow(rows)[1], strict=True):
             step = 1e-6 * torch.eye(channels).double()
             differences = (flow(row + step)[0] - flow(row - step)[0]).T / 2e-6
             exact = torch.autograd.functional.jacobian(lambda r, flow=flow: flow(r[None])[0][0], row)
             assert torch.allclose(differences, exact, atol=1e-6)
-            assert torch.allclose(torch.linalg.slogdet(exact)[1], found, atol=1e-8)
+            assert torch.allclose(torch.linalg.slogdet(exact)[1], log_determinant, atol=1e-8)
 
 
 class Corners(nn.Module):

@@ -5,9 +5,9 @@ from torch import Tensor, distributions
 from torch.nn import functional as F
 
 import ncttt
-from architectures import attached, images
-from contract import Case
 from ncttt import noise
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import attached, images
 
 PLAIN = {"scaling": "none", "conditional": False, "discriminator_norm": True, "hidden": 32}
 
@@ -102,7 +102,7 @@ def check_adaptation_loss_is_equation_nine() -> None:
         part = model.branch.heads[0]
         rows = part.project(features)
         joined = torch.cat([rows, logits.softmax(1)[:, None, :].expand(-1, rows.shape[1], -1)], dim=-1)
-        found = part.discriminator(joined.flatten(0, 1)).view(5, -1)
-        assert torch.allclose(loss, -F.logsigmoid(found).mean(), atol=1e-6)
-        assert torch.allclose(score, found.sigmoid().mean(1), atol=1e-6)
-        assert torch.allclose(loss, noise.in_distribution_loss(found), atol=1e-6)
+        judged = part.discriminator(joined.flatten(0, 1)).view(5, -1)
+        assert torch.allclose(loss, -F.logsigmoid(judged).mean(), atol=1e-6)
+        assert torch.allclose(score, judged.sigmoid().mean(1), atol=1e-6)
+        assert torch.allclose(loss, noise.in_distribution_loss(judged), atol=1e-6)

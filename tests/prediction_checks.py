@@ -8,8 +8,8 @@ from sklearn.neighbors import kneighbors_graph
 from torch import Tensor
 
 import ncttt
-from architectures import attached, images
-from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.lame import AFFINITIES
+from ncttt.testing.classifiers import attached, images
 
 
 def slow_entropy(logits: Tensor) -> float:

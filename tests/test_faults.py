@@ -6,15 +6,11 @@ import pytest
 import torch
 
 import branch_checks
-import contract
 import ncttt
 import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
-from architectures import images
-from contract import Case
-from ncttt.methods import clust3, nc_ttt, tent, ttt
-from ncttt.methods.lame import affinity
+from ncttt.methods import clust3, lame, nc_ttt, tent, ttt
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.ttt_flow.flow import Coupling
@@ -23,6 +19,9 @@ from ncttt.model import certainty
 from ncttt.model.snapshot import Snapshot
 from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
+from ncttt.testing import contract
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import images
 
 
 def shared_noise(monkeypatch):
@@ -101,7 +100,7 @@ def softmax_over_the_batch(monkeypatch):
 
 
 def self_kept_among_the_neighbours(monkeypatch):
-    monkeypatch.setattr(affinity, "_without_self", lambda squared: squared)
+    monkeypatch.setattr(lame, "_without_self", lambda squared: squared)
 
 
 def reshape_instead_of_transpose(monkeypatch):

@@ -13,7 +13,7 @@ from PIL import Image
 
 import ncttt
 from ncttt.adapt import PREDICTIONS, TRACE, Tally
-from ncttt.adapt.image_files import planned
+from ncttt.adapt.image_files import file_batches
 from ncttt.cli import main
 from ncttt.data.corruptions import corrupt
 
@@ -145,10 +145,10 @@ def test_predictions_without_adaptation_are_those_of_the_model(home):
 
 
 def test_batches_are_even_and_of_one_folder(home):
-    plan = planned([home / "clean", home / "dull"], 40, shuffle=False, seed=0)
+    plan = file_batches([home / "clean", home / "dull"], 40, shuffle=False, seed=0)
     assert [len(batch.files) for batch in plan] == [34, 33, 33] * 2
-    assert [batch.place for batch in plan] == [0, 0, 0, 1, 1, 1]
-    shuffled = planned([home / "clean"], 40, shuffle=True, seed=0)
+    assert [batch.domain for batch in plan] == [0, 0, 0, 1, 1, 1]
+    shuffled = file_batches([home / "clean"], 40, shuffle=True, seed=0)
     assert [file for batch in shuffled for file in batch.files] != [file for batch in plan[:3] for file in batch.files]
     assert sorted(file for batch in shuffled for file in batch.files) == sorted(
         file for batch in plan[:3] for file in batch.files
@@ -288,3 +288,27 @@ def test_a_plain_module_needs_an_image_size(home):
         ncttt.FolderStream(net, home / "clean", ncttt.PTBN(), stop=None)
     stream = ncttt.FolderStream(net, home / "clean", ncttt.PTBN(), stop=None, image_size=32)
     assert sum(len(batch.files) for batch in stream) == COUNT
+
+
+def test_one_call_does_what_the_command_does(run, home, tmp_path):
+    _, out, _, rows, trace = run("--json", "--method", "tent", "--protocol", "online", images=("dull",))
+    model = ncttt.load(home / "model")
+    settings = {"method": "tent", "protocol": "online", "batch_size": 50}
+    facts = ncttt.adapt.adapt_folders(model, home / "dull", tmp_path / "own.csv", **settings)
+    files = {"predictions": str(tmp_path / "own.csv"), "trace": str(tmp_path / "own.trace.csv")}
+    assert facts == json.loads(out) | files
+    assert rows_of(tmp_path / "own.csv") == rows
+    assert rows_of(tmp_path / "own.trace.csv") == trace
+
+
+def test_predictions_and_trace_need_a_file_each(home, tmp_path):
+    out = str(tmp_path / "out.csv")
+    with pytest.raises(ncttt.InputError, match=r"need a file each; found .*out\.csv for both"):
+        ncttt.adapt.adapt_folders(home / "model", home / "clean", out, trace=out)
+
+
+def test_a_model_that_is_given_is_named_so_in_the_error(home, tmp_path):
+    model = ncttt.load(home / "model")
+    model.source_certainty.fill_(-1.0)
+    with pytest.raises(ncttt.InputError, match=r"^the model does not know how certain it is"):
+        ncttt.adapt.adapt_folders(model, home / "clean", tmp_path / "out.csv")

@@ -10,10 +10,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import ncttt
-from architectures import CLASSES, attached, images, resnet
-from contract import Case, RandomToy
+from contract import RandomToy
 from ncttt import InputError
 from ncttt.model.norm import blend, statistics
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSES, attached, images, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 
@@ -21,7 +22,7 @@ METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves=
 def test_one_step_equals_a_hand_written_loop():
     case = Case("resnet", METHOD)
     batch = images(8)
-    found = case.adapter(steps=2, lr=1e-2)(batch)
+    logits = case.adapter(steps=2, lr=1e-2)(batch)
     net, branch = copy.deepcopy(case.model.classifier), copy.deepcopy(case.model.branch)
     net.train()
     for module in net.modules():
@@ -45,7 +46,7 @@ def test_one_step_equals_a_hand_written_loop():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    torch.testing.assert_close(found, net(normalised(batch)).detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(logits, net(normalised(batch)).detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_zero_steps_of_nc_ttt_are_exactly_ptbn():
@@ -401,9 +402,9 @@ def test_predict_at_keeps_the_rows_before_the_guard_fires():
             super().step()
 
     case = Case("resnet", METHOD, optimizer=lambda p, lr: Exploding(p, lr=lr))
-    found = case.adapter()
-    rows = found.predict_at([0, 1, 5], images(6))
-    assert found.trace.fell_back
+    adapter = case.adapter()
+    rows = adapter.predict_at([0, 1, 5], images(6))
+    assert adapter.trace.fell_back
     assert torch.equal(rows[0], rows[2])
     assert torch.equal(rows[1], case.adapter(steps=1)(images(6)))
     assert not torch.equal(rows[1], rows[0])
@@ -526,8 +527,8 @@ def test_a_step_learns_from_copies_of_the_batch_and_scores_the_batch_alone(monke
     case = Case("resnet", METHOD)
     adapter = ncttt.Adapter(case.model, replace(METHOD, copies=3, steps=2))
     logits = adapter(batch)
-    assert [len(found) for found in seen] == [18, 18]
-    assert all(found[:6].equal(batch) and found[6:12].equal(batch.flip(3)) for found in seen)
+    assert [len(batch_seen) for batch_seen in seen] == [18, 18]
+    assert all(batch_seen[:6].equal(batch) and batch_seen[6:12].equal(batch.flip(3)) for batch_seen in seen)
     assert len(logits) == 6
     with statistics(case.model.batch_norms(), "batch"), torch.no_grad():
         whole, features = case.model.forward_with_features(seen[0])

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from ncttt.adapt.copies import shifted_copies
+from ncttt.adapt.batch import shifted_copies
 
 
 def test_copies_are_the_images_mirrored_and_shifted():

@@ -8,9 +8,9 @@ import torch
 from sklearn.metrics import mutual_info_score
 
 import ncttt
-from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_clusters_belong_to_positions
 from ncttt.methods.clust3 import mutual_information
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 
 def test_positions_and_clusters_are_not_mixed():
@@ -43,7 +43,7 @@ def test_every_projector_counts_on_its_own():
 
 def test_several_layers_are_averaged():
     method = ncttt.ClusT3()
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), ["layer1", "layer3"], method, images(2)).eval()
     logits, features = model.forward_with_features(images(6))
     parts = [-mutual_information(layer).mean() for layer in model.branch(features)]
@@ -61,8 +61,8 @@ def test_health_tells_a_collapsed_branch():
     model.branch.projectors[0].weight.data.zero_()
     model.branch.projectors[0].bias.data[:] = torch.tensor([30.0] + [0.0] * 9).repeat(5)
     collapsed = {k: v.item() for k, v in method.health(model, images(16), features, logits).items()}
-    assert len(method.ailments(collapsed)) == 2
-    assert method.ailments({"mutual_information": 1.0, "clusters_used": 6.0}) == []
+    assert len(method.warnings(collapsed)) == 2
+    assert method.warnings({"mutual_information": 1.0, "clusters_used": 6.0}) == []
 
 
 @pytest.mark.parametrize("wrong", [{"clusters": 1}, {"projectors": 0}, {"clusters": 2.5}])

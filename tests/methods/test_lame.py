@@ -12,13 +12,13 @@ from torch.overrides import TorchFunctionMode
 
 import ncttt
 import prediction_checks
-from architectures import ARCHITECTURES, CLASSES, Branching, attached, images, resnet
-from contract import CHECKS, Case
 from ncttt import InputError
-from ncttt.methods.lame import adjust
-from ncttt.methods.lame.affinity import AFFINITIES
+from ncttt.methods.lame import AFFINITIES, adjust
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.model.penultimate import penultimate_features
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, Branching, attached, images, resnet
+from ncttt.testing.contract import CHECKS
 
 SETTINGS = {"weight": 1.0, "max_steps": 100, "tolerance": 1e-8}
 
@@ -60,15 +60,15 @@ def batch(count: int = 20) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("steps", [1, 3, 50])
 def test_it_equals_a_plain_loop(kind, steps):
     probabilities, features = batch()
-    found = adjust(probabilities, AFFINITIES[kind](features, 5), 1.0, steps, tolerance=0.0).exp()
+    adjusted = adjust(probabilities, AFFINITIES[kind](features, 5), 1.0, steps, tolerance=0.0).exp()
     expected = slow_adjustment(probabilities.tolist(), slow_affinity(kind, features.tolist(), 5), steps)
-    np.testing.assert_allclose(found.numpy(), np.array(expected), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(adjusted.numpy(), np.array(expected), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", AFFINITIES)
 def test_the_method_equals_a_plain_loop_on_the_penultimate_features(kind):
     model = attached("resnet", ncttt.Lame(affinity=kind))
-    found = ncttt.Adapter(model)(images(12)).exp()
+    adjusted = ncttt.Adapter(model)(images(12)).exp()
     net, pooled = model.classifier, []
     handle = net.fc.register_forward_pre_hook(lambda module, inputs: pooled.append(inputs[0]))
     with torch.no_grad():
@@ -76,7 +76,7 @@ def test_the_method_equals_a_plain_loop_on_the_penultimate_features(kind):
     handle.remove()
     rows = nn.functional.normalize(pooled[0].double(), dim=1).tolist()
     expected = slow_adjustment(probabilities.tolist(), slow_affinity(kind, rows, 5), 100)
-    np.testing.assert_allclose(found.numpy(), np.array(expected), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(adjusted.numpy(), np.array(expected), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
@@ -113,10 +113,10 @@ def test_it_stops_once_the_energy_has_settled():
             return function(*args, **(kwargs or {}))
 
     with Counting():
-        found = adjust(probabilities, AFFINITIES["rbf"](features, 5), **SETTINGS)
+        adjusted = adjust(probabilities, AFFINITIES["rbf"](features, 5), **SETTINGS)
     assert 2 < sum(steps) < 60
     settled = adjust(probabilities, AFFINITIES["rbf"](features, 5), 1.0, 1000, 0.0)
-    torch.testing.assert_close(found.exp(), settled.exp(), rtol=0, atol=1e-3)
+    torch.testing.assert_close(adjusted.exp(), settled.exp(), rtol=0, atol=1e-3)
 
 
 def test_knn_graph_is_that_of_scikit_learn():
@@ -159,7 +159,7 @@ def test_no_steps_or_no_weight_is_the_source():
 
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", CLASSIFIERS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
 def test_contract_of_the_other_affinities(kind, architecture, check):
     check(Case(architecture, ncttt.Lame(affinity=kind)))

@@ -8,10 +8,10 @@ import torch
 
 import ncttt
 import noise_checks
-from architectures import attached, images
-from contract import Case
 from ncttt import InputError
 from ncttt.methods.nc_ttt.branch import Whiten
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import attached, images
 
 CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
 
@@ -178,9 +178,9 @@ def test_the_entropy_of_the_predictions_is_lowered_beside_equation_nine(conditio
     log_probabilities = model(images(4)).log_softmax(1)
     entropy = -(log_probabilities.exp() * log_probabilities).sum() / 4
     expected = alone.adaptation_loss(model, images(4)).loss + 0.5 * entropy
-    found = both.adaptation_loss(model, images(4))
-    torch.testing.assert_close(found.loss, expected)
-    found.loss.backward()
+    objective = both.adaptation_loss(model, images(4))
+    torch.testing.assert_close(objective.loss, expected)
+    objective.loss.backward()
     assert model.classifier.layer1[0].weight.grad.abs().sum() > 0
     assert ncttt.NCTTT.paper_cifar().entropy == ncttt.NCTTT.paper_visda().entropy == 0
 

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import images, resnet
 from ncttt.methods.ttt import TTT
+from ncttt.testing.classifiers import images, resnet
 
 pytest.importorskip("torch_ttt")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ncttt
-from architectures import attached, images
+from ncttt.testing.classifiers import attached, images
 
 
 def predicted(method: ncttt.Method) -> torch.Tensor:
@@ -24,9 +24,9 @@ def test_a_blend_is_neither():
 
 def test_batch_statistics_are_those_of_a_network_in_training_mode():
     model = attached("resnet", ncttt.PTBN())
-    found = ncttt.Adapter(model)(images(8))
+    logits = ncttt.Adapter(model)(images(8))
     with torch.no_grad():
-        torch.testing.assert_close(found, model.train()(images(8)))
+        torch.testing.assert_close(logits, model.train()(images(8)))
 
 
 def test_a_prior_of_source_images_is_a_blend():

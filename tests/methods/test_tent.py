@@ -6,10 +6,11 @@ from torch import nn
 
 import ncttt
 import prediction_checks
-from architectures import attached, images, resnet
-from contract import CHECKS, Case
 from ncttt import InputError
 from ncttt.methods.settings import method_from, settings_of
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import attached, images, resnet
+from ncttt.testing.contract import CHECKS
 
 
 def test_the_gradient_is_that_of_finite_differences():

@@ -58,7 +58,7 @@ def test_the_training_loss_falls_and_the_branch_is_healthy(method):
     assert sum(losses[-3:]) < sum(losses[:3])
     figures = held_out_figures(model, ncttt.data.load("digits", "val"), batch_size=65)
     assert all(abs(value) < float("inf") for value in figures.values())
-    assert isinstance(model.method.ailments(figures), list)
+    assert isinstance(model.method.warnings(figures), list)
 
 
 @every_method

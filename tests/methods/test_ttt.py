@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import ncttt
-from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_rotation_labels
-from ncttt.methods.ttt.rotation import PooledBody, rotate_all, rotate_each
+from ncttt.methods.ttt import PooledBody, rotate_all, rotate_each
 from ncttt.methods.ttt.tail import copy_tail
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 F_SHAPE = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]])[:3]
 
@@ -95,7 +95,7 @@ class Nested(nn.Module):
 
 
 def test_where_there_is_no_tail_the_features_are_pooled():
-    for net, layer in ((Skipping(), "tapped"), (ARCHITECTURES["branching"][0](), "body")):
+    for net, layer in ((Skipping(), "tapped"), (CLASSIFIERS["branching"][0](), "body")):
         model = ncttt.attach(net, layer, ncttt.TTT(), images(2))
         assert isinstance(model.branch.body, PooledBody)
         with pytest.raises(ncttt.InputError, match="head='tail' needs a forward"):
@@ -112,7 +112,7 @@ def test_a_tap_inside_a_module_and_a_network_without_a_last_linear_layer():
 
 
 def test_a_second_layer_is_an_error():
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     with pytest.raises(ncttt.InputError, match="follows one layer; found 2"):
         ncttt.attach(make(), ["layer1", "layer2"], ncttt.TTT(), images(2))
 
@@ -146,8 +146,8 @@ def test_what_moves_can_be_chosen():
 
 
 def test_ailments():
-    assert ncttt.TTT().ailments({"rotation_accuracy": 0.26})
-    assert ncttt.TTT().ailments({"rotation_accuracy": 0.9}) == []
+    assert ncttt.TTT().warnings({"rotation_accuracy": 0.26})
+    assert ncttt.TTT().warnings({"rotation_accuracy": 0.9}) == []
 
 
 @pytest.mark.parametrize("wrong", [{"head": "tails"}, {"rotations": "two"}])

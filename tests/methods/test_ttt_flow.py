@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import ARCHITECTURES, attached, images
 from branch_checks import check_log_determinant_by_jacobian, random_flow
 from ncttt.methods.ttt_flow.flow import Flow, Standardise
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 
 def test_log_determinant_is_that_of_the_jacobian():
@@ -54,8 +54,8 @@ def test_standardisation_counts_all_rows_and_survives_a_dead_channel():
     layer.eval()(rows[0])
     assert torch.equal(layer.mean, before)
     dead = Standardise(2)
-    found, log_determinant = dead.train()(torch.tensor([[0.0, 1.0], [0.0, -1.0]]))
-    assert found.isfinite().all()
+    latent, log_determinant = dead.train()(torch.tensor([[0.0, 1.0], [0.0, -1.0]]))
+    assert latent.isfinite().all()
     assert log_determinant.isfinite()
 
 
@@ -84,7 +84,7 @@ def test_the_loss_is_the_mean_over_positions():
 
 
 def test_several_layers_have_a_flow_each():
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), ["layer1", "layer3"], ncttt.TTTFlow(), images(2)).eval()
     assert len(model.branch.flows) == 2
     assert ncttt.Adapter(model, steps=1)(images(4)).isfinite().all()
@@ -104,7 +104,7 @@ def test_health_compares_with_a_gaussian_and_knows_bits():
     untrained = {k: v.item() for k, v in method.health(model.eval(), rows, rows, logits).items()}
     expected = -torch.distributions.Normal(rows.mean(0), rows.std(0)).log_prob(rows).mean().item() / math.log(2)
     assert untrained["bits_per_dimension"] == pytest.approx(expected, abs=5e-3)
-    assert method.ailments(untrained)
+    assert method.warnings(untrained)
     optimizer = torch.optim.Adam(model.branch.parameters(), lr=5e-3)
     for _ in range(150):
         optimizer.zero_grad()
@@ -112,7 +112,7 @@ def test_health_compares_with_a_gaussian_and_knows_bits():
         optimizer.step()
     trained = {k: v.item() for k, v in method.health(model.eval(), rows, rows, logits).items()}
     assert trained["bits_per_dimension"] < trained["gaussian_bits_per_dimension"] - 0.5
-    assert method.ailments(trained) == []
+    assert method.warnings(trained) == []
 
 
 def test_a_single_channel_is_an_error():

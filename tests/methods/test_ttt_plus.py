@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-import contract
 import ncttt
-from architectures import ARCHITECTURES, attached, images
-from contract import Case
-from ncttt.methods.ttt_plus.contrast import contrastive_accuracy, contrastive_loss
-from ncttt.methods.ttt_plus.moments import SourceMoments, coral_distance, covariance, mean_distance
-from ncttt.methods.ttt_plus.queue import FeatureQueue
+from ncttt.methods.ttt_plus.branch import contrastive_accuracy, contrastive_loss
+from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments, coral_distance, covariance, mean_distance
+from ncttt.testing import contract
+from ncttt.testing.cases import Case
+from ncttt.testing.classifiers import CLASSIFIERS, attached, images
 
 
 def test_contrastive_loss_by_a_slow_loop():
@@ -45,11 +44,11 @@ def test_distances_are_those_of_numpy_covariances():
     source, target = generator.normal(size=(30, 4)), generator.normal(1, 2, size=(20, 4))
     assert np.allclose(covariance(torch.from_numpy(source)), np.cov(source.T))
     expected = ((np.cov(source.T) - np.cov(target.T)) ** 2).sum() / (4 * 4**2)
-    found = coral_distance(covariance(torch.from_numpy(source)), covariance(torch.from_numpy(target)))
-    assert found.item() == pytest.approx(expected)
+    distance = coral_distance(covariance(torch.from_numpy(source)), covariance(torch.from_numpy(target)))
+    assert distance.item() == pytest.approx(expected)
     expected = ((source.mean(0) - target.mean(0)) ** 2).sum() / 4
-    found = mean_distance(torch.from_numpy(source.mean(0)), torch.from_numpy(target.mean(0)))
-    assert found.item() == pytest.approx(expected)
+    distance = mean_distance(torch.from_numpy(source.mean(0)), torch.from_numpy(target.mean(0)))
+    assert distance.item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("count", [8, 64])
@@ -59,8 +58,8 @@ def test_source_rows_are_at_distance_one_whatever_their_scale_and_number(count):
     moments = SourceMoments(5)
     assert not moments.known
     moments.remember(torch.randn(100_000, 5) @ mixing + 3)
-    found = torch.tensor([moments.distances(torch.randn(count, 5) @ mixing + 3) for _ in range(2000)]).mean(0)
-    assert torch.allclose(found, torch.ones(2), atol=0.1)
+    distances = torch.tensor([moments.distances(torch.randn(count, 5) @ mixing + 3) for _ in range(2000)]).mean(0)
+    assert torch.allclose(distances, torch.ones(2), atol=0.1)
     shifted = moments.distances(torch.randn(count, 5) @ mixing + 30)
     assert shifted[0] > 10
 
@@ -137,7 +136,7 @@ def test_the_loss_has_its_three_parts():
 
 
 def test_several_layers_stand_side_by_side():
-    make, _ = ARCHITECTURES["resnet"]
+    make, _ = CLASSIFIERS["resnet"]
     method = ncttt.TTTPlus()
     model = ncttt.attach(make(), ["layer1", "layer3"], method, images(2)).eval()
     method.calibrate(model, [images(8)])
@@ -157,12 +156,12 @@ def test_health_before_and_after_calibration_and_ailments():
     assert after["feature_alignment"] < 1e-3, "the very images of the calibration are at distance zero"
     model.branch.projector[2].weight.data.zero_()
     collapsed = {k: v.item() for k, v in method.health(model, images(16), features, logits).items()}
-    assert any("collapsed" in ailment for ailment in method.ailments(collapsed))
-    assert method.ailments({"contrastive_accuracy": 0.8, "contrastive_chance": 0.01, "spread": 0.5}) == []
+    assert any("collapsed" in warning for warning in method.warnings(collapsed))
+    assert method.warnings({"contrastive_accuracy": 0.8, "contrastive_chance": 0.01, "spread": 0.5}) == []
 
 
 def test_normalised_images_have_no_views():
-    make, tap = ARCHITECTURES["resnet"]
+    make, tap = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), tap, ncttt.TTTPlus(), images(2))
     with pytest.raises(ncttt.InputError, match=r"need images in \[0, 1\]; found -"):
         ncttt.TTTPlus().training_loss(model, images(4) - 1, None, None)

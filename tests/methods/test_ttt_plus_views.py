@@ -9,7 +9,7 @@ from PIL import Image, ImageEnhance
 from torch.nn import functional as F
 
 from ncttt import InputError
-from ncttt.methods.ttt_plus import colours, crops
+from ncttt.methods.ttt_plus import views
 from ncttt.methods.ttt_plus.views import Views, two_views
 
 
@@ -29,8 +29,8 @@ def test_crops_are_those_of_cutting_and_scaling_one_by_one():
     images = batch()
     boxes = torch.tensor([[0, 0, 12, 10], [2, 1, 5, 7], [11, 9, 1, 1], [3, 0, 9, 4], [0, 5, 2, 5], [6, 2, 6, 8]])
     flips = torch.tensor([False, True, False, True, False, True])
-    found = crops.resized_crops(images, boxes, flips)
-    for image, (top, left, height, width), flip, crop in zip(images, boxes.tolist(), flips, found, strict=True):
+    crops = views.resized_crops(images, boxes, flips)
+    for image, (top, left, height, width), flip, crop in zip(images, boxes.tolist(), flips, crops, strict=True):
         cut = image[None, :, top : top + height, left : left + width]
         expected = F.interpolate(cut, (12, 10), mode="bilinear", align_corners=False)[0]
         assert torch.allclose(crop, expected.flip(2) if flip else expected, atol=1e-5)
@@ -38,7 +38,7 @@ def test_crops_are_those_of_cutting_and_scaling_one_by_one():
 
 def test_boxes_have_the_areas_and_shapes_that_were_asked_for():
     images = torch.zeros(20_000, 1, 100, 100)
-    top, left, height, width = crops.random_boxes(images, (0.2, 1.0), (3 / 4, 4 / 3)).unbind(1)
+    top, left, height, width = views.random_boxes(images, (0.2, 1.0), (3 / 4, 4 / 3)).unbind(1)
     assert (top >= 0).all()
     assert (left >= 0).all()
     assert (top + height <= 100).all()
@@ -54,24 +54,24 @@ def test_boxes_have_the_areas_and_shapes_that_were_asked_for():
 
 
 def test_an_image_that_no_box_fits_is_taken_whole():
-    boxes = crops.random_boxes(torch.zeros(3, 1, 40, 4), (0.9, 1.0), (3.0, 4.0))
+    boxes = views.random_boxes(torch.zeros(3, 1, 40, 4), (0.9, 1.0), (3.0, 4.0))
     assert boxes.tolist() == [[0, 0, 40, 4]] * 3
 
 
 @pytest.mark.parametrize(
     ("change", "enhancer"),
     [
-        (colours.brighten, ImageEnhance.Brightness),
-        (colours.contrast, ImageEnhance.Contrast),
-        (colours.saturate, ImageEnhance.Color),
+        (views.brighten, ImageEnhance.Brightness),
+        (views.contrast, ImageEnhance.Contrast),
+        (views.saturate, ImageEnhance.Color),
     ],
 )
 def test_colour_changes_are_pillows(change, enhancer):
     images = (batch() * 255).round() / 255
     factors = torch.tensor([0.6, 0.8, 1.0, 1.2, 1.4, 0.0])
-    for image, factor, found in zip(images, factors, change(images, factors), strict=True):
+    for image, factor, changed in zip(images, factors, change(images, factors), strict=True):
         expected = from_pillow(enhancer(as_pillow(image)).enhance(factor.item()))
-        assert (found - expected).abs().max() < 2.1 / 255
+        assert (changed - expected).abs().max() < 2.1 / 255
 
 
 def test_hue_is_turned_as_by_colorsys():
@@ -80,8 +80,8 @@ def test_hue_is_turned_as_by_colorsys():
     images[1, :, 0, 0] = torch.tensor([1.0, 0.0, 0.0])
     images[1, :, 0, 1] = torch.tensor([0.3, 0.3, 0.1])
     turns = torch.tensor([0.1, -0.1, 0.5, 0.0])
-    found = colours.turn_hue(images, turns)
-    for image, turn, result in zip(images, turns.tolist(), found, strict=True):
+    turned = views.turn_hue(images, turns)
+    for image, turn, result in zip(images, turns.tolist(), turned, strict=True):
         for row in range(12):
             for column in range(10):
                 hue, saturation, value = colorsys.rgb_to_hsv(*image[:, row, column].tolist())
@@ -91,9 +91,9 @@ def test_hue_is_turned_as_by_colorsys():
 
 def test_grey_is_pillows():
     images = (batch() * 255).round() / 255
-    for image, found in zip(images, colours.grey(images), strict=True):
+    for image, greyed in zip(images, views.grey(images), strict=True):
         expected = from_pillow(as_pillow(image).convert("L"))
-        assert (found - expected).abs().max() < 1.1 / 255
+        assert (greyed - expected).abs().max() < 1.1 / 255
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])

@@ -7,10 +7,10 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import ARCHITECTURES, CLASSES, Branching, ViT, attached, images, resnet, vgg
-from contract import assert_same, fingerprint
 from ncttt import InputError
 from ncttt.model.norm import statistics
+from ncttt.testing.cases import assert_same, fingerprint
+from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, Branching, ViT, attached, images, resnet, vgg
 
 
 def runs_of(module: nn.Module) -> dict[str, int]:
@@ -21,7 +21,7 @@ def runs_of(module: nn.Module) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_prefix_and_full_pass_give_equal_features_and_gradients(name):
     model = attached(name, ncttt.NCTTT()).double()
     batch = images(4).double()
@@ -52,7 +52,7 @@ def test_the_prefix_runs_nothing_after_the_tap_and_leaves_later_statistics_alone
         assert torch.equal(tensor, before[name])
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_forward_is_the_classifier_on_normalised_images(name):
     model = attached(name, ncttt.NCTTT())
     batch = images(4)
@@ -79,7 +79,7 @@ def test_attach_leaves_the_classifier_as_it_was(make):
     net = make().train()
     net.register_buffer("mark", torch.ones(1))
     before = fingerprint(net)
-    layer = next(tap for maker, tap in ARCHITECTURES.values() if maker is make)
+    layer = next(tap for maker, tap in CLASSIFIERS.values() if maker is make)
     ncttt.attach(net, layer, ncttt.NCTTT(), images(2))
     assert_same(before, fingerprint(net))
 

@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
 import ncttt
-from architectures import attached, images, resnet
-from contract import always, never
 from ncttt import InputError
 from ncttt.data.corruptions import corrupt
 from ncttt.model.certainty import source_levels
+from ncttt.testing.cases import always, never
+from ncttt.testing.classifiers import attached, images, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 

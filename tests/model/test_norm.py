@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from architectures import images, resnet, vgg
-from contract import assert_same, fingerprint
 from ncttt.base.errors import InputError
 from ncttt.model.norm import batch_norms, batch_share, blend, statistics
+from ncttt.testing.cases import assert_same, fingerprint
+from ncttt.testing.classifiers import images, resnet, vgg
 
 
 def layer_and_input() -> tuple[nn.BatchNorm2d, torch.Tensor]:

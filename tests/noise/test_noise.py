@@ -68,9 +68,9 @@ def test_float32_is_right_at_the_border_where_terms_cancel(dim, scale):
     radius = noise.in_distribution_radius(scale, beta * scale, dim)
     vectors *= radius / vectors.norm(dim=1, keepdim=True) * torch.linspace(0.99, 1.01, 64, dtype=torch.float64)[:, None]
     exact = noise.soft_label(vectors, scale, beta * scale)
-    found = noise.soft_label(vectors.float(), scale, beta * scale)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found.double(), exact, rtol=0, atol=1e-4)
+    labels = noise.soft_label(vectors.float(), scale, beta * scale)
+    assert labels.dtype == torch.float32
+    torch.testing.assert_close(labels.double(), exact, rtol=0, atol=1e-4)
 
 
 @given(
@@ -214,10 +214,10 @@ def test_kde_posterior_is_exact_in_high_dimensions():
     generator = torch.Generator().manual_seed(8)
     reference = torch.randn(1, 24_576, generator=generator)
     point = reference + 0.5 * torch.randn(1, 24_576, generator=generator)
-    found = noise.kde_posterior_logit(point, reference, 0.5, 0.501)
+    logit = noise.kde_posterior_logit(point, reference, 0.5, 0.501)
     exact = noise.kde_posterior_logit(point.double(), reference.double(), 0.5, 0.501)
-    assert found.dtype == torch.float32
-    assert found.item() == pytest.approx(exact.item(), abs=1e-3)
+    assert logit.dtype == torch.float32
+    assert logit.item() == pytest.approx(exact.item(), abs=1e-3)
 
 
 def test_soft_labels_averaged_over_their_makers_are_the_kde_posterior():

@@ -43,7 +43,7 @@ def test_a_blind_discriminator_is_right_half_of_the_time_at_the_loss_of_a_guess(
     found = figures(model)
     assert found["in_out_accuracy"] == 0.5
     assert found["auxiliary"] == pytest.approx(math.log(2), abs=1e-6)
-    assert "learned nothing" in model.method.ailments(found)[0]
+    assert "learned nothing" in model.method.warnings(found)[0]
 
 
 def test_a_constant_projection_has_collapsed():
@@ -51,11 +51,11 @@ def test_a_constant_projection_has_collapsed():
     torch.nn.init.zeros_(model.branch.heads[0].projector.weight)
     found = figures(model)
     assert found["spread"] == 0
-    assert any("collapsed" in ailment for ailment in model.method.ailments(found))
+    assert any("collapsed" in warning for warning in model.method.warnings(found))
 
 
 def test_a_healthy_branch_has_no_ailment():
-    assert ncttt.NCTTT().ailments(HEALTHY) == []
+    assert ncttt.NCTTT().warnings(HEALTHY) == []
 
 
 def test_an_ailing_branch_is_warned_of_once_half_way_and_once_at_the_end():

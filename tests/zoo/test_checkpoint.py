@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 import ncttt
-from architectures import CLASSES, Branching, attached, images, resnet
 from ncttt import InputError
 from ncttt.noise import StudentT
+from ncttt.testing.classifiers import CLASSES, Branching, attached, images, resnet
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -161,7 +161,7 @@ def test_a_users_own_method_is_not_saved_as_another(tmp_path):
 
     good = attached("resnet", ncttt.NCTTT())
     ncttt.save(good, tmp_path)
-    with pytest.raises(InputError, match="found a Mine"):
+    with pytest.raises(InputError, match="Mine has no address"):
         ncttt.save(attached("resnet", Mine(), seed=1), tmp_path)
     assert torch.equal(ncttt.load(tmp_path)(images(2)), good(images(2))), "a refused save touched the old checkpoint"
 

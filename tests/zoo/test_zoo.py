@@ -91,7 +91,7 @@ def test_a_branch_has_learned(short):
     name = f"cifar10-small-{short}"
     held_out = results(name)["held_out"]
     assert least < held_out[figure] < most
-    assert ncttt.load(name).method.ailments(held_out) == []
+    assert ncttt.load(name).method.warnings(held_out) == []
 
 
 def test_the_noise_branch_is_well_below_a_guess():

@@ -1,11 +1,13 @@
-from .adapter import Adapter, Protocol
+from .adapter import Adapter
 from .batch import Trace
 from .folders import Adapted, FolderStream
-from .output import PREDICTIONS, TRACE, growing_table, prediction_rows, trace_row
+from .predictions import PREDICTIONS, TRACE, adapt_folders
+from .protocols import PROTOCOLS, Protocol
 from .summary import Tally
 
 __all__ = [
     "PREDICTIONS",
+    "PROTOCOLS",
     "TRACE",
     "Adapted",
     "Adapter",
@@ -13,7 +15,5 @@ __all__ = [
     "Protocol",
     "Tally",
     "Trace",
-    "growing_table",
-    "prediction_rows",
-    "trace_row",
+    "adapt_folders",
 ]

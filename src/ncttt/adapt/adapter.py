@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import math
-import operator
-import warnings
 from collections.abc import Sequence
 from copy import copy as shallow
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ncttt.adapt.batch import Adaptation, Machinery, Trace
-from ncttt.base.errors import InputError, nearest
+from ncttt.adapt import arguments
+from ncttt.adapt.arguments import Norm, Stop
+from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
+from ncttt.adapt.protocols import Protocol, protocol_of
+from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate
-from ncttt.model.norm import Policy, batch_share
+from ncttt.model.norm import Policy
 from ncttt.model.optimizers import OptimizerFactory, make_optimizer
 from ncttt.model.snapshot import Snapshot
-
-Protocol = Literal["episodic", "online", "continual"]
-Norm = Policy | tuple[Policy, Policy]
 
 
 class Adapter:
     """Calls like the classifier, but adapts to the batch first; works on a copy, not on what it was given.
 
-    Steps, learning rate, optimizer and statistics default to the method's own. `protocol`: `episodic` forgets after
-    each batch; `online` and `continual` go on until `reset()`, which an online stream calls at each new domain and a
-    continual one never. `stop="source"` leaves a batch to the source model, with its weights and statistics, when that
-    is as certain of it as of held-out source images, and else ends the steps when the batch scores like them, where the
-    method has a score; a number is a level of the score given by hand, without such a look. `guard` falls back to the
-    state before a batch whose loss or logits are not finite. Put the model on its device before; images follow it
-    there. `copy=False` saves the memory and time of the copy: then the given model itself moves until `reset()`, in
-    evaluation mode and frozen but for what moves.
+    Steps, learning rate, optimizer and statistics default to the method's own. `protocol`, a name, an address or a
+    `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
+    `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as certain of it
+    as of held-out source images, and else ends the steps when the batch scores like them, where the method has a score;
+    a number is a level of the score given by hand, without such a look. `guard` falls back to the state before a batch
+    whose loss or logits are not finite. Put the model on its device before; images follow it there. `copy=False` saves
+    the memory and time of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen
+    but for what moves.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
@@ -55,19 +52,18 @@ class Adapter:
         steps: int | None = None,
         lr: float | None = None,
         optimizer: str | OptimizerFactory | None = None,
-        protocol: Protocol = "episodic",
+        protocol: str | Protocol = "episodic",
         norm: Norm | None = None,
-        stop: Literal["source"] | float | None = None,
+        stop: Stop = None,
         guard: bool = True,
         seed: int = 0,
         copy: bool = True,
     ):
-        if protocol not in get_args(Protocol):
-            raise InputError(f"no protocol {protocol!r}{nearest(str(protocol), get_args(Protocol))}")
-        self.method = _method_for(model, method)
+        self.protocol = protocol_of(protocol)
+        self.method = arguments.method_for(model, method)
         self.model = _own(model, self.method, copy)
-        self.steps = _checked_count(self.method.steps if steps is None else steps)
-        self.protocol, self.guard, self.seed = protocol, guard, seed
+        self.steps = arguments.checked_steps(self.method.steps if steps is None else steps)
+        self.guard, self.seed = guard, seed
         self.trace = Trace()
         moving = self._moving()
         optimizer = self.method.optimizer if optimizer is None else optimizer
@@ -80,10 +76,11 @@ class Adapter:
             tensors | {f"branch.{name}": buffer for name, buffer in buffers.items()}, self._optimizer
         )
         self._generator = torch.Generator().manual_seed(seed)
-        self.norm = self._checked_norm(self.method.norm if norm is None else norm)
-        self.stop = self._checked_stop(stop)
+        self._batches = 0
+        self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
+        self.stop = arguments.checked_stop(stop, self.model, self.norm[0])
         self._gate = Gate(self.model, self._snapshot) if stop == "source" else None
-        self._machinery = Machinery(self.model, self.method, self._optimizer, self.norm)
+        self._adaptable = AdaptableModel(self.model, self.method, self._optimizer, self.norm)
 
     def __call__(self, images: Tensor) -> Tensor:
         """Adapt to images `(B, C, H, W)` in [0, 1] and return their logits `(B, classes)`."""
@@ -92,38 +89,22 @@ class Adapter:
     @torch.inference_mode(False)
     @torch.no_grad()
     def predict_at(self, steps: Sequence[int], images: Tensor) -> Tensor:
-        """Logits `(len(steps), B, classes)` after each of those step counts, from one adaptation to the images.
+        """Logits `(len(steps), B, classes)` after each of those numbers of steps, from one adaptation to the images.
 
-        Online, the stream goes on from the last count. Counts behind a stop have the logits of the stop; all have those
-        of the source model for a batch that is left to it, of which a stream remembers nothing.
+        Online, the stream goes on from the last number. Numbers behind a stop have the logits of the stop; all have
+        those of the source model for a batch that is left to it, of which a stream remembers nothing.
         """
-        if isinstance(steps, Tensor) and steps.ndim > 1:
-            raise InputError(f"predict_at takes the step counts first; found a tensor {tuple(steps.shape)}")
-        counts = [_checked_count(count) for count in steps]
-        if not counts or counts != sorted(set(counts)):
-            raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
+        steps = arguments.rising_steps(steps)
         images = self._ready(images)
         look = None if self._gate is None else self._gate.look(images)
-        confidence, evidence = (None, None) if look is None else (look.confidence, look.evidence)
         if look is not None and look.like_source:
-            self.trace = Trace(stopped="left to source", confidence=confidence, evidence=evidence)
-            return torch.stack([look.logits] * len(counts))
-        before = None if self.protocol == "episodic" else self._snapshot.state()
-        run = Adaptation(self._machinery, images, self._level(len(images)))
-        try:
-            with seeded(self._next_seed(), images.device):
-                rows = [_advanced(run, count) for count in counts]
-        except BaseException:
-            self._go_back(before)
-            raise
-        good = run.finite_rows(counts, rows) if self.guard else len(rows)
-        if good < len(rows) or (self.protocol == "episodic" and (run.steps or self._moves_buffers)):
-            self._go_back(before)
-        if good < len(rows):
-            rows[good:] = [self._unadapted(run)] * (len(rows) - good)
-        trace = run.trace(fell_back=good < len(rows))
-        self.trace = replace(trace, confidence=confidence, evidence=evidence)
-        return torch.stack(rows)
+            self.trace = Trace(stopped="left to source", confidence=look.confidence, evidence=look.evidence)
+            self._end_batch(moved=False)
+            return torch.stack([look.logits] * len(steps))
+        logits, self.trace = self._adapt(steps, images)
+        if look is not None:
+            self.trace = replace(self.trace, confidence=look.confidence, evidence=look.evidence)
+        return logits
 
     @torch.inference_mode(False)
     @torch.no_grad()
@@ -133,30 +114,43 @@ class Adapter:
         `norm` is the statistics policy to look with, the method's own by default; `"source"` makes the score of an
         image independent of the rest of its batch.
         """
-        self._need_score("shift")
-        score = self._machinery.score(self._ready(images), self.norm[0] if norm is None else norm)[1]
+        arguments.need_score(self.method, "shift")
+        score = self._adaptable.score(self._ready(images), self.norm[0] if norm is None else norm)[1]
         assert score is not None
         return score
 
+    @property
+    def has_score(self) -> bool:
+        """Whether the method has a score of its own, which `shift` gives."""
+        return arguments.has_score(self.method)
+
+    def new_domain(self) -> None:
+        """Say that images of another domain follow; a protocol that forgets at domains does so now."""
+        if self.protocol.domains:
+            self.reset()
+
     def reset(self) -> None:
         """Forget all adaptation: source parameters, an optimizer without history, the first random state."""
-        self._snapshot.reset()
-        self._generator.manual_seed(self.seed)
+        self._forget()
+        self._batches = 0
         self.trace = Trace()
 
     def state_dict(self) -> dict[str, Any]:
         """The online state as tensors and numbers: `torch.save` it, `torch.load(..., weights_only=True)` it back."""
-        return {**self._snapshot.state(), "generator": self._generator.get_state()}
+        return {**self._snapshot.state(), "generator": self._generator.get_state(), "batches": self._batches}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state that `state_dict` gave, in an adapter made with the same arguments."""
-        if self.protocol == "episodic":
-            raise InputError("an episodic adapter forgets after each batch; load a state into an online one")
+        if not self.protocol.remembers:
+            raise InputError(
+                f"an {self.protocol.name} adapter forgets after each batch; load a state into an online one"
+            )
         self._snapshot.load(state)
         self._generator.set_state(state["generator"])
+        self._batches = state.get("batches", 0)
 
     def __repr__(self) -> str:
-        return f"Adapter({self.method!r}, steps={self.steps}, protocol={self.protocol!r}, norm={self.norm!r})"
+        return f"Adapter({self.method!r}, steps={self.steps}, protocol={self.protocol.name!r}, norm={self.norm!r})"
 
     def _ready(self, images: Tensor) -> Tensor:
         self.model.check_images(images)
@@ -175,46 +169,41 @@ class Adapter:
             parameter.requires_grad_(True)
         return moving
 
-    def _checked_norm(self, norm: Norm) -> tuple[Policy, Policy]:
-        pair = (norm, norm) if isinstance(norm, str) else tuple(norm)
-        if len(pair) != 2:
-            raise InputError(f"norm must be one policy or a pair (gradient, prediction); found {norm!r}")
-        if max(map(batch_share, pair)) > 0 and not self.model.batch_norms():
-            warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
-            return "source", "source"
-        return pair
-
-    def _checked_stop(self, stop: Literal["source"] | float | None) -> Literal["source"] | float | None:
-        if stop is None:
-            return None
-        if stop != "source" and (isinstance(stop, bool | str) or not math.isfinite(stop)):
-            raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
-        if stop != "source":
-            self._need_score("a level to stop at")
-        elif self.method.source_level(self.model, 1) is not None:
-            self._check_level()
-        return stop
-
-    def _check_level(self) -> None:
-        if self.model.batch_norms() and self.norm[0] != self.method.gradient_norm:
-            warnings.warn(f"the source's level was measured with other statistics than {self.norm[0]!r}", stacklevel=5)
+    def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace]:
+        """Logits `(len(steps), B, classes)`, and what happened on the way; then forget, if the protocol does."""
+        before = self._snapshot.state() if self.protocol.remembers else None
+        run = Adaptation(self._adaptable, images, self._level(len(images)))
+        try:
+            with seeded(self._next_seed(), images.device):
+                rows = [run.logits_at(number) for number in steps]
+        except BaseException:
+            self._go_back(before)
+            raise
+        good = run.finite_rows(steps, rows) if self.guard else len(rows)
+        fell_back = good < len(rows)
+        if fell_back:
+            self._go_back(before)
+            rows[good:] = [self._unadapted(run)] * (len(rows) - good)
+        self._end_batch(moved=not fell_back and (run.steps > 0 or self._moves_buffers))
+        return torch.stack(rows), run.trace(fell_back)
 
     def _level(self, images: int) -> float | None:
         if isinstance(self.stop, str):
             return self.method.source_level(self.model, images)
         return self.stop
 
-    @property
-    def has_score(self) -> bool:
-        """Whether the method has a score of its own, which `shift` gives."""
-        return type(self.method).score is not Method.score
+    def _end_batch(self, moved: bool) -> None:
+        """Count the batch, and forget if the protocol says so, unless there is nothing to forget."""
+        self._batches += 1
+        if self.protocol.forgets_after(self._batches) and (moved or self.protocol.remembers):
+            self._forget()
 
-    def _need_score(self, what: str) -> None:
-        if not self.has_score:
-            raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {self.method!r}")
+    def _forget(self) -> None:
+        self._snapshot.reset()
+        self._generator.manual_seed(self.seed)
 
     def _go_back(self, before: dict[str, Any] | None) -> None:
-        """To the state before the batch: the source's for an episodic batch, the stream's otherwise."""
+        """To the state before the batch: the source's where nothing is remembered, the stream's otherwise."""
         if before is None:
             self._snapshot.reset()
         else:
@@ -229,46 +218,10 @@ class Adapter:
         return logits
 
     def _next_seed(self) -> int:
-        """The same for every episodic call, a stream of seeds otherwise."""
-        if self.protocol == "episodic":
+        """The same for every batch where nothing is remembered, a stream of seeds otherwise."""
+        if not self.protocol.remembers:
             return self.seed
         return int(torch.randint(2**62, (), generator=self._generator, device="cpu"))
-
-
-def _advanced(run: Adaptation, count: int) -> Tensor:
-    run.advance(count)
-    return run.logits()
-
-
-def _checked_count(steps: int) -> int:
-    try:
-        count = operator.index(steps)
-    except TypeError:
-        count = -1
-    if isinstance(steps, bool) or count < 0:
-        raise InputError(f"a step count must be a whole number >= 0; found {steps!r}")
-    return count
-
-
-def _method_for(model: nn.Module, method: Method | None) -> Method:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"an Adapter wraps an nn.Module; found {model!r}")
-    own = model.method if isinstance(model, Branched) else None
-    if method is None and own is None:
-        raise InputError("a plain module needs a method, as in Adapter(net, PTBN()); found none")
-    method = method or own
-    if not isinstance(method, Method):
-        raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
-    if method.has_branch and type(own) is not type(method):
-        found = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
-        raise InputError(
-            f"{type(method).__name__} needs a model trained for it (ncttt.attach, or `ncttt train`); found {found}"
-        )
-    other = [name for name in method.branch_settings if getattr(own, name) != getattr(method, name)]
-    if other:
-        hint = "change others by dataclasses.replace(model.method, ...)"
-        raise InputError(f"the model's branch was built with another {', '.join(other)} than this method's; {hint}")
-    return method
 
 
 def _own(model: nn.Module, method: Method, copied: bool) -> Branched:

@@ -1,4 +1,4 @@
-"""Adaptation to one batch: the steps, the rule that ends them, the predictions on the way."""
+"""Adaptation to one batch: the copies it learns from, the steps, the rule that ends them, predictions on the way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from ncttt.adapt.copies import shifted_copies
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
 from ncttt.model.branched import Branched
@@ -39,8 +39,8 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Machinery:
-    """What adapts: a model of its own, a method, the optimizer over what moves (if anything), and two policies."""
+class AdaptableModel:
+    """A model, the method that adapts it, the optimizer over what moves, if anything does, and two policies."""
 
     model: Branched
     method: Method
@@ -62,33 +62,38 @@ class Machinery:
 
 
 class Adaptation:
-    """One batch on its way: `advance` it to a step count, ask for its `logits`, and at the end for its `trace`."""
+    """One batch on its way: ask for the `logits_at` so many steps, and at the end for the `trace`."""
 
-    def __init__(self, machinery: Machinery, images: Tensor, level: float | None):
-        self._do, self._images, self._level = machinery, images, level
+    def __init__(self, model: AdaptableModel, images: Tensor, level: float | None):
+        self._model, self._images, self._level = model, images, level
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
         self._prediction: tuple[Tensor, Tensor | None] | None = None
         self._lags = False
-        self._stopped = "" if machinery.optimizer else "nothing to learn"
+        self._stopped = "" if model.optimizer else "nothing to learn"
 
-    def advance(self, count: int) -> None:
-        """Take steps until there are `count` of them, or until the batch scores like source images."""
-        if self._level is not None and not self._losses and not self._stopped and count:
+    def advance(self, steps: int) -> None:
+        """Take steps until there are that many, or until the batch scores like source images."""
+        if self._level is not None and not self._losses and not self._stopped and steps:
             self._first_score = self._look()
             self._stop_at_source(self._first_score)
-        while not self._stopped and len(self._losses) < count:
+        while not self._stopped and len(self._losses) < steps:
             self._step()
+
+    def logits_at(self, steps: int) -> Tensor:
+        """Logits `(B, classes)` after that many steps."""
+        self.advance(steps)
+        return self.logits()
 
     def logits(self) -> Tensor:
         """Logits `(B, classes)` of the model as it stands, or those that the last step's objective came with."""
         if self._prediction is None:
-            self._prediction = self._do.predict(self._images)
+            self._prediction = self._model.predict(self._images)
         return self._prediction[0]
 
     def trace(self, fell_back: bool) -> Trace:
         """What happened; the score after the steps is that of the last prediction."""
-        last = self._prediction[1] if self._prediction and self._do.norm[0] == self._do.norm[1] else None
+        last = self._prediction[1] if self._prediction and self._model.norm[0] == self._model.norm[1] else None
         first = last if self._first_score is None else self._first_score
         return Trace(
             losses=tuple(self._loss_values()),
@@ -104,11 +109,11 @@ class Adaptation:
         """How many steps were taken."""
         return len(self._losses)
 
-    def finite_rows(self, counts: Sequence[int], rows: Sequence[Tensor]) -> int:
-        """How many of the logits after `counts` steps come before anything, loss or logit, that is not finite."""
+    def finite_rows(self, steps: Sequence[int], rows: Sequence[Tensor]) -> int:
+        """How many of the logits after those steps come before anything, loss or logit, that is not finite."""
         losses = self._loss_values()
-        for number, (count, row) in enumerate(zip(counts, rows, strict=True)):
-            if not bool(row.isfinite().all()) or not all(abs(loss) < torch.inf for loss in losses[:count]):
+        for number, (taken, row) in enumerate(zip(steps, rows, strict=True)):
+            if not bool(row.isfinite().all()) or not all(abs(loss) < torch.inf for loss in losses[:taken]):
                 return number
         # Logits from before the last step cannot show that it broke the model.
         return len(rows) - 1 if self._lags and not self._moved_are_finite() else len(rows)
@@ -122,14 +127,14 @@ class Adaptation:
         return torch.stack(self._losses).tolist() if self._losses else []
 
     def _moved_are_finite(self) -> bool:
-        assert self._do.optimizer is not None
-        moved = [parameter for group in self._do.optimizer.param_groups for parameter in group["params"]]
+        assert self._model.optimizer is not None
+        moved = [parameter for group in self._model.optimizer.param_groups for parameter in group["params"]]
         return all(bool(parameter.isfinite().all()) for parameter in moved)
 
     def _objective(self) -> Objective:
-        method = self._do.method
+        method = self._model.method
         images = shifted_copies(self._images, method.copies, method.mirrored)
-        objective = method.adaptation_loss(self._do.model, images)
+        objective = method.adaptation_loss(self._model.model, images)
         if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
@@ -138,8 +143,8 @@ class Adaptation:
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""
-        if self._do.norm[0] != self._do.norm[1]:
-            return self._do.score(self._images, self._do.norm[0])[1]
+        if self._model.norm[0] != self._model.norm[1]:
+            return self._model.score(self._images, self._model.norm[0])[1]
         self.logits()
         return self._prediction[1] if self._prediction else None
 
@@ -148,9 +153,9 @@ class Adaptation:
             self._stopped = "source level"
 
     def _step(self) -> None:
-        optimizer = self._do.optimizer
+        optimizer = self._model.optimizer
         assert optimizer is not None
-        with torch.enable_grad(), statistics(self._do.model.batch_norms(), self._do.norm[0]):
+        with torch.enable_grad(), statistics(self._model.model.batch_norms(), self._model.norm[0]):
             loss, score, logits = self._objective()
             score = None if score is None else score.detach()
             if self._first_score is None:
@@ -165,3 +170,25 @@ class Adaptation:
         self._losses.append(loss.detach())
         self._lags = logits is not None
         self._prediction = None if logits is None else (logits.detach(), score)
+
+
+def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor:
+    """The images and copies of them, one after another: (B, C, H, W) -> (copies * B, C, H, W).
+
+    All but the first two copies are shifted by up to a sixteenth of the image, a whole copy alike, its edge reflected;
+    every other copy is mirrored. Without mirroring all but the first are shifted.
+
+    >>> shifted_copies(torch.rand(8, 3, 32, 32), copies=4).shape
+    torch.Size([32, 3, 32, 32])
+    """
+    if copies == 1:
+        return images
+    height, width = images.shape[2:]
+    reach = max(1, min(height, width) // 16)
+    padded = F.pad(images, [reach] * 4, mode="reflect")
+    parts = [images, images.flip(3)] if mirrored else [images]
+    while len(parts) < copies:
+        top, left = torch.randint(2 * reach + 1, (2,)).tolist()
+        window = padded[:, :, top : top + height, left : left + width]
+        parts.append(window.flip(3) if mirrored and len(parts) % 2 else window)
+    return torch.cat(parts)

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from ncttt.adapt.adapter import Adapter, Protocol
+from ncttt.adapt.adapter import Adapter
+from ncttt.adapt.arguments import Stop
 from ncttt.adapt.batch import Trace
-from ncttt.adapt.image_files import Pictures, Planned, planned, read, tell_other_size
+from ncttt.adapt.image_files import FileBatch, ReadBatch, file_batches, read_batch, warn_of_other_size
+from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
 from ncttt.data.ahead import read_ahead
 from ncttt.methods import Method, Source
@@ -45,10 +46,10 @@ class Adapted:
 class FolderStream:
     """Iterates over the images of folders, any depth, in batches that are adapted to as they are read.
 
-    `online` forgets at each new folder, `continual` never, `episodic` after each batch. Files come sorted by name;
-    `shuffle` them where the order follows the classes, because batch statistics need mixed batches. `skip_bad` leaves
-    out files that cannot be read, with a warning each. Images are cut to their central square and scaled to the
-    model's size, or to `image_size`. The rest is as for `Adapter`, of which this makes one.
+    A folder is a domain: `online` forgets at each new one, `continual` never, `episodic` after each batch. Files come
+    sorted by name; `shuffle` them where the order follows the classes, because batch statistics need mixed batches.
+    `skip_bad` leaves out files that cannot be read, with a warning each. Images are cut to their central square and
+    scaled to the model's size, or to `image_size`. The rest is as for `Adapter`, of which this makes one.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class FolderStream:
         method: Method | None = None,
         *,
         batch_size: int = 128,
-        protocol: Protocol = "episodic",
-        stop: Literal["source"] | float | None = "source",
+        protocol: str | Protocol = "episodic",
+        stop: Stop = "source",
         steps: int | None = None,
         lr: float | None = None,
         shuffle: bool = False,
@@ -70,7 +71,7 @@ class FolderStream:
         folders = [folders] if isinstance(folders, str | Path) else folders
         self.size = _size(model, image_size)
         self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, stop=stop, seed=seed)
-        self.plan = planned(folders, batch_size, shuffle, seed)
+        self.batches = file_batches(folders, batch_size, shuffle, seed)
         self.skip_bad = skip_bad
         # A copy that stays as it is, and tells what the model would say without adaptation.
         self._still = Adapter(model, self.adapter.method if self.adapter.has_score else Source())
@@ -79,36 +80,36 @@ class FolderStream:
     @property
     def images(self) -> int:
         """How many files there are, readable or not."""
-        return sum(len(batch.files) for batch in self.plan)
+        return sum(len(batch.files) for batch in self.batches)
 
     def __len__(self) -> int:
         """How many batches there are."""
-        return len(self.plan)
+        return len(self.batches)
 
     def __iter__(self) -> Iterator[Adapted]:
-        tell_other_size(self.plan[0].files[0], self.size)
+        warn_of_other_size(self.batches[0].files[0], self.size)
         self.adapter.reset()
-        place, number = 0, 0
-        pictures = read_ahead(partial(read, size=self.size, skip_bad=self.skip_bad), self.plan, workers=1)
-        for batch, found in zip(self.plan, pictures, strict=True):
-            if batch.place != place and self.adapter.protocol == "online":
-                self.adapter.reset()
-            place = batch.place
-            for error in found.bad:
+        domain, number = 0, 0
+        read = partial(read_batch, size=self.size, skip_bad=self.skip_bad)
+        for batch, images in zip(self.batches, read_ahead(read, self.batches, workers=1), strict=True):
+            if batch.domain != domain:
+                self.adapter.new_domain()
+            domain = batch.domain
+            for error in images.bad:
                 warnings.warn(f"left out {error}", stacklevel=2)
-            if found.files:
+            if images.files:
                 number += 1
-                yield self._adapted(number, batch, found)
+                yield self._adapted(number, batch, images)
         if not number:
             raise InputError(f"none of the {self.images} images can be read")
 
-    def _adapted(self, number: int, batch: Planned, found: Pictures) -> Adapted:
-        images = torch.from_numpy(found.pixels).permute(0, 3, 1, 2).float().div(255)
+    def _adapted(self, number: int, batch: FileBatch, read: ReadBatch) -> Adapted:
+        images = torch.from_numpy(read.pixels).permute(0, 3, 1, 2).float().div(255)
         shift = self._still.shift(images).cpu() if self._still.has_score else None
         logits = self.adapter(images).cpu()
         trace = self.adapter.trace
         source = logits if trace.stopped == "left to source" else self._source(images).cpu()
-        return Adapted(number, batch.folder, found.files, logits, source, shift, trace)
+        return Adapted(number, batch.folder, read.files, logits, source, shift, trace)
 
 
 def _size(model: nn.Module, asked: int | None) -> int:

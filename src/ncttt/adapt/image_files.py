@@ -1,4 +1,4 @@
-"""Image files on their way to a model: found, put into batches of even size, read when their turn comes."""
+"""Image files on their way to a model: put into batches of even size, read when their turn comes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ncttt.data.decoding import decode
 from ncttt.data.folders import image_files
 
 
-class Planned(NamedTuple):
-    """The files of a batch, all of one folder, which is the `place`-th of the stream."""
+class FileBatch(NamedTuple):
+    """The files of a batch, all of one folder, which is the stream's domain of that number, from 0."""
 
-    place: int
+    domain: int
     folder: str
     files: tuple[str, ...]
 
 
-class Pictures(NamedTuple):
+class ReadBatch(NamedTuple):
     """Files that could be read, their pixels, uint8 (B, size, size, 3), and what was wrong with the others."""
 
     files: tuple[str, ...]
@@ -31,7 +31,7 @@ class Pictures(NamedTuple):
     bad: tuple[str, ...]
 
 
-def planned(folders: Sequence[str | Path], batch_size: int, shuffle: bool, seed: int) -> list[Planned]:
+def file_batches(folders: Sequence[str | Path], batch_size: int, shuffle: bool, seed: int) -> list[FileBatch]:
     """The batches of a stream of folders, in their order; files sorted by name, or shuffled within their folder.
 
     Batches are as even as can be and no larger than asked: 130 files in batches of 128 are two of 65, because a last
@@ -41,28 +41,28 @@ def planned(folders: Sequence[str | Path], batch_size: int, shuffle: bool, seed:
         raise InputError(f"batch_size must be a whole number of at least 1; found {batch_size!r}")
     if not folders:
         raise InputError("a stream needs at least one folder of images; found none")
-    found = [_files(Path(folder)) for folder in folders]
+    files_of = [_files(Path(folder)) for folder in folders]
     order = np.random.default_rng(seed)
     batches = []
-    for place, (folder, files) in enumerate(zip(folders, found, strict=True)):
+    for domain, (folder, files) in enumerate(zip(folders, files_of, strict=True)):
         indices = order.permutation(len(files)) if shuffle else np.arange(len(files))
         parts = np.array_split(indices, -(-len(files) // batch_size))
-        batches += [Planned(place, str(folder), tuple(files[index] for index in part)) for part in parts]
+        batches += [FileBatch(domain, str(folder), tuple(files[index] for index in part)) for part in parts]
     return batches
 
 
-def read(batch: Planned, size: int, skip_bad: bool) -> Pictures:
+def read_batch(batch: FileBatch, size: int, skip_bad: bool) -> ReadBatch:
     """Decode the files of a batch, as RGB squares of that size; one that cannot be is an error, or left out."""
-    found = {file: _attempt(file, size) for file in batch.files}
-    good = {file: pixels for file, pixels in found.items() if isinstance(pixels, np.ndarray)}
-    bad = tuple(str(error) for error in found.values() if isinstance(error, InputError))
+    results = {file: _pixels_or_error(file, size) for file in batch.files}
+    good = {file: pixels for file, pixels in results.items() if isinstance(pixels, np.ndarray)}
+    bad = tuple(str(error) for error in results.values() if isinstance(error, InputError))
     if bad and not skip_bad:
         raise InputError(f"{bad[0]}; skip_bad (--skip-bad) leaves such files out")
     pixels = np.stack(list(good.values())) if good else np.empty((0, size, size, 3), np.uint8)
-    return Pictures(tuple(good), pixels, bad)
+    return ReadBatch(tuple(good), pixels, bad)
 
 
-def tell_other_size(file: str, size: int) -> None:
+def warn_of_other_size(file: str, size: int) -> None:
     """Warn if an image is of another size, and so will be cut and scaled."""
     try:
         with Image.open(file) as image:
@@ -76,7 +76,7 @@ def tell_other_size(file: str, size: int) -> None:
         )
 
 
-def _attempt(file: str, size: int) -> np.ndarray | InputError:
+def _pixels_or_error(file: str, size: int) -> np.ndarray | InputError:
     try:
         return decode(Path(file), size)
     except InputError as error:

@@ -46,7 +46,7 @@ class Tally:
         Confidence and shift score come with the source's own; the evidence is in spreads of the source's, from it.
         """
         (confidence, _), (evidence, spread) = self.model.source_certainty.tolist()
-        known, count = confidence >= 0, max(1, self.images)
+        known, images = self.model.calibrated, max(1, self.images)
         score = getattr(self.model.branch, "source_score", None)
         score = None if score is None or score[0] < 0 or not self.scored else score[0].item()
         return {
@@ -57,17 +57,17 @@ class Tally:
             "still_unlike_batches": self.still_unlike,
             "changed": self.changed,
             "fallbacks": self.fallbacks,
-            "confidence": self.confidence / count,
+            "confidence": self.confidence / images,
             "source_confidence": confidence if known else None,
-            "evidence_in_spreads": (self.evidence / count - evidence) / spread if known and spread > 0 else None,
-            "shift": self.shift / count if self.scored else None,
+            "evidence_in_spreads": (self.evidence / images - evidence) / spread if known and spread > 0 else None,
+            "shift": self.shift / images if self.scored else None,
             "source_shift": score,
             "advice": self.advice(),
         }
 
     def advice(self) -> str:
         """Whether adapting is needed, and what it did not mend, in a sentence."""
-        if self.model.source_certainty[0, 0] < 0:
+        if not self.model.calibrated:
             return UNKNOWN
         if not self.unlike:
             return NOT_NEEDED

@@ -4,6 +4,7 @@ from .lame import Lame
 from .nc_ttt import NCTTT
 from .ptbn import PTBN
 from .registry import METHODS, place_of, title_of
+from .settings import method_for, method_from, settings_of
 from .source import Source
 from .tent import Tent
 from .ttt import TTT
@@ -23,6 +24,9 @@ __all__ = [
     "TTTFlow",
     "TTTPlus",
     "Tent",
+    "method_for",
+    "method_from",
     "place_of",
+    "settings_of",
     "title_of",
 ]

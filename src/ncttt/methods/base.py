@@ -91,7 +91,7 @@ class Method:
         """
         return {}
 
-    def ailments(self, health: Mapping[str, float]) -> list[str]:
+    def warnings(self, health: Mapping[str, float]) -> list[str]:
         """What is wrong with a branch of this health, a sentence each, because then adaptation cannot help."""
         return []
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError
 from ncttt.base.parallel import mean_over_processes
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared.moving import moved_parameters
+from ncttt.methods.shared import moved_parameters
 from ncttt.model.branched import Branched, Features
 from ncttt.model.norm import Policy
 from ncttt.model.positions import as_positions, as_tuple
@@ -87,16 +87,18 @@ class ClusT3(Method):
             "clusters_used": torch.stack(used).mean(),
         }
 
-    def ailments(self, health: Mapping[str, float]) -> list[str]:
-        found, share = [], health["mutual_information"] / log(self.clusters)
+    def warnings(self, health: Mapping[str, float]) -> list[str]:
+        warnings, share = [], health["mutual_information"] / log(self.clusters)
         if share < 0.05:
-            found.append(
+            warnings.append(
                 f"the clusters tell nothing about the features: their mutual information is "
                 f"{health['mutual_information']:.3f} nats of at most {log(self.clusters):.3f}; train longer"
             )
         if health["clusters_used"] < 1.5:
-            found.append(f"the branch has collapsed: it uses {health['clusters_used']:.1f} of {self.clusters} clusters")
-        return found
+            warnings.append(
+                f"the branch has collapsed: it uses {health['clusters_used']:.1f} of {self.clusters} clusters"
+            )
+        return warnings
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         return moved_parameters(model, self.moves)

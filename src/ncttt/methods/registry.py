@@ -6,12 +6,13 @@ read without importing the file, so that listings and reports need no torch.
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncttt.base.declarations import declarations
 from ncttt.base.errors import InputError
-from ncttt.base.registry import Registry, load_address
+from ncttt.base.registry import Loader, Registry, load_address
 
 if TYPE_CHECKING:
     from ncttt.methods.base import Method
@@ -26,19 +27,22 @@ class Listing(NamedTuple):
     address: str
 
 
+STRANGER = Listing(float("inf"), "", "", "")
+
+
 @lru_cache(maxsize=1)
 def listings() -> dict[str, Listing]:
     """The methods of this package by name, in the order of tables."""
-    found = [
+    declared = [
         Listing(values["place"], values["name"], values["title"], f"{module}:{kind}")
         for module, _, _, classes in declarations("ncttt.methods")
         for kind, values in classes.items()
         if "name" in values
     ]
-    return {listing.name: listing for listing in sorted(found)}
+    return {listing.name: listing for listing in sorted(declared)}
 
 
-def _built_in() -> dict[str, Any]:
+def _built_in() -> dict[str, Loader[type[Method]]]:
     return {name: partial(load_address, listing.address) for name, listing in listings().items()}
 
 
@@ -58,25 +62,28 @@ def title_of(name: str) -> str:
     >>> title_of("ttt_plus"), title_of("my method")
     ('TTT++', 'my method')
     """
-    if name in listings():
-        return listings()[name].title
-    return METHODS[name].title or name if name in METHODS else name
+    return _listed(name).title or name
 
 
 def place_of(name: str) -> float:
     """A key to sort methods by: their places in tables, strangers last."""
-    if name in listings():
-        return listings()[name].place
-    return METHODS[name].place if name in METHODS else float("inf")
+    return _listed(name).place
 
 
 def name_of(kind: type[Method]) -> str:
     """The name by which METHODS finds a method: its own, or its address."""
-    if METHODS.get(kind.name) is kind:
+    if METHODS.get(getattr(kind, "name", "")) is kind:
         return kind.name
-    address = f"{kind.__module__}:{kind.__qualname__}"
-    if "<locals>" in address or kind.__module__ == "__main__":
+    if kind.__module__ == "__main__" or kind.__module__ not in sys.modules or "<locals>" in kind.__qualname__:
         raise InputError(
             f"{kind.__name__} has no address from which it could be loaded again: put it into a module of its own"
         )
-    return address
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _listed(name: str) -> Listing | type[Method]:
+    """A row of a benchmark may name a method whose module is not here: a title is no reason to import it."""
+    if name in listings():
+        return listings()[name]
+    module, _, address = name.partition(":")
+    return STRANGER if address and module not in sys.modules else METHODS.get(name, STRANGER)

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared.entropy import mean_entropy
+from ncttt.methods.shared import mean_entropy
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy
 

@@ -1,5 +1,6 @@
 from . import norm
 from .branched import Branched, Features, attach
+from .certainty import certainty_of
 from .penultimate import penultimate_features
 from .snapshot import Snapshot
 from .taps import Tap
@@ -10,6 +11,7 @@ __all__ = [
     "Snapshot",
     "Tap",
     "attach",
+    "certainty_of",
     "norm",
     "penultimate_features",
 ]

@@ -100,9 +100,14 @@ class Branched(nn.Module):
         Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
         """
         batches = list(batches) if isinstance(batches, Iterator) else batches  # they are gone through twice
-        found = measured_certainty(self, batches)
+        certainty = measured_certainty(self, batches)
         self.method.calibrate(self, batches)
-        self.source_certainty.copy_(found)
+        self.source_certainty.copy_(certainty)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether it is known how certain the classifier is of source images."""
+        return bool(self.source_certainty[0, 0] >= 0)
 
     def forget(self) -> None:
         """Undo `calibrate`: what was remembered of source images belongs to weights that are about to change."""
@@ -130,8 +135,8 @@ class Branched(nn.Module):
     def check_images(self, images: Tensor) -> None:
         """Raise an `InputError` unless these are finite float images `(B, C, H, W)` in the range the model expects."""
         if not isinstance(images, Tensor) or images.ndim != 4 or not images.is_floating_point() or not len(images):
-            found = f"{tuple(images.shape)} {images.dtype}" if isinstance(images, Tensor) else type(images).__name__
-            raise InputError(f"expected a non-empty float batch of images (B, C, H, W) in [0, 1]; found {found}")
+            given = f"{tuple(images.shape)} {images.dtype}" if isinstance(images, Tensor) else type(images).__name__
+            raise InputError(f"expected a non-empty float batch of images (B, C, H, W) in [0, 1]; found {given}")
         if self.input_shape is not None and images.shape[1] != self.input_shape[0]:
             raise InputError(f"expected images of {self.input_shape[0]} channels; found {tuple(images.shape)}")
         low, high = (bound.item() for bound in torch.aminmax(images))

@@ -40,7 +40,7 @@ class Gate:
 
     def __init__(self, model: Branched, snapshot: Snapshot):
         self.model, self.snapshot = model, snapshot
-        if source_levels(model, 1) is None:
+        if not model.calibrated:
             raise InputError(
                 "stop='source' needs to know how certain the model is of held-out source images: train with "
                 "held_out=..., or call model.calibrate(ncttt.data.batches(held_out, 128)); a plain module becomes such "
@@ -56,16 +56,16 @@ class Gate:
 
 def judged(model: Branched, logits: Tensor) -> Look:
     """Whether logits `(B, classes)` of a batch are as certain as those of source images; None before calibration."""
-    confidence, evidence = certainty(logits).mean(1).tolist()
+    confidence, evidence = certainty_of(logits).mean(1).tolist()
     levels = source_levels(model, len(logits))
     enough = None if levels is None else confidence >= levels[0] and evidence >= levels[1]
     return Look(logits, confidence, evidence, enough)
 
 
-def certainty(logits: Tensor) -> Tensor:
+def certainty_of(logits: Tensor) -> Tensor:
     """Confidence and evidence `(2, B)` of logits `(B, classes)`.
 
-    >>> certainty(torch.tensor([[0.0, 0.0], [0.0, 100.0]]))
+    >>> certainty_of(torch.tensor([[0.0, 0.0], [0.0, 100.0]]))
     tensor([[  0.5000,   1.0000],
             [  0.6931, 100.0000]])
     """
@@ -74,9 +74,9 @@ def certainty(logits: Tensor) -> Tensor:
 
 def source_levels(model: Branched, images: int) -> tuple[float, float] | None:
     """The least mean confidence and evidence of a batch of so many source images; None before calibration."""
-    (confidence, its_spread), (evidence, spread) = model.source_certainty.tolist()
-    if confidence < 0:
+    if not model.calibrated:
         return None
+    (confidence, its_spread), (evidence, spread) = model.source_certainty.tolist()
     errors = 2 / images**0.5
     return confidence - errors * its_spread - CONFIDENCE_MARGIN, evidence - (errors + EVIDENCE_MARGIN) * spread
 
@@ -84,13 +84,13 @@ def source_levels(model: Branched, images: int) -> tuple[float, float] | None:
 @torch.no_grad()
 def measured_certainty(model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> Tensor:
     """Mean and spread over images of confidence and evidence, `(2, 2)`, under source statistics."""
-    found = []
+    certainties = []
     with evaluating(model), statistics(model.batch_norms(), "source"):
         for batch in batches:
             images = batch if isinstance(batch, Tensor) else batch[0]
             model.check_images(images)
-            found.append(certainty(model(images.to(model.mean))))
-    if not found:
+            certainties.append(certainty_of(model(images.to(model.mean))))
+    if not certainties:
         raise InputError("calibration needs at least one batch of source images; found none")
-    each = torch.cat(found, dim=1)
+    each = torch.cat(certainties, dim=1)
     return torch.stack([each.mean(1), each.std(1, correction=0)], dim=1)

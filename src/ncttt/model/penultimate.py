@@ -54,6 +54,6 @@ class _LastLinear:
             raise InputError(f"no linear layer runs in {network}, so its features cannot be found; {hint}")
         linear, features = self._last
         if linear.out_features != logits.shape[1]:
-            found = f"the last linear layer that runs in {network} gives {linear.out_features} values"
-            raise InputError(f"expected it to give the {logits.shape[1]} logits, but {found}; {hint}")
+            instead = f"the last linear layer that runs in {network} gives {linear.out_features} values"
+            raise InputError(f"expected it to give the {logits.shape[1]} logits, but {instead}; {hint}")
         return features

@@ -49,10 +49,10 @@ class Snapshot:
             raise InputError(f"this is no state of an adapter: it holds {sorted(state)}")
         if state["kind"] != self._kind():
             raise InputError(f"the state is one of optimizer {state['kind']}, this adapter uses {self._kind()}")
-        found = {name: tuple(tensor.shape) for name, tensor in state["tensors"].items()}
+        given = {name: tuple(tensor.shape) for name, tensor in state["tensors"].items()}
         expected = {name: tuple(tensor.shape) for name, tensor in self._live.items()}
-        if found != expected:
-            other = sorted(dict(found.items() ^ expected.items()))[:3]
+        if given != expected:
+            other = sorted(dict(given.items() ^ expected.items()))[:3]
             raise InputError(f"the state moves other tensors than this adapter does, among them {', '.join(other)}")
         self._copy(state["tensors"])
         if self._optimizer is not None:

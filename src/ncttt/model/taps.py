@@ -110,16 +110,16 @@ def logits_of(output: Any) -> Tensor:
     the first element of a tuple or list.
     """
     if isinstance(output, Tensor):
-        found = output
+        logits = output
     elif isinstance(output, Mapping):
         tensors = [value for value in output.values() if isinstance(value, Tensor)]
-        found = output.get("logits", output.get("out", tensors[0] if len(tensors) == 1 else None))
+        logits = output.get("logits", output.get("out", tensors[0] if len(tensors) == 1 else None))
     elif isinstance(getattr(output, "logits", None), Tensor):
-        found = output.logits
+        logits = output.logits
     else:
-        found = output[0] if isinstance(output, Sequence) and len(output) else None
-    if not isinstance(found, Tensor) or found.ndim != 2:
-        shape = f" of shape {tuple(found.shape)}" if isinstance(found, Tensor) else ""
-        kind = type(found if isinstance(found, Tensor) else output).__name__
+        logits = output[0] if isinstance(output, Sequence) and len(output) else None
+    if not isinstance(logits, Tensor) or logits.ndim != 2:
+        shape = f" of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else ""
+        kind = type(logits if isinstance(logits, Tensor) else output).__name__
         raise InputError(f"expected logits (batch, classes) from the classifier; found a {kind}{shape}")
-    return found
+    return logits

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError
-from ncttt.noise.checks import check_scale, check_scales, check_vectors
+from ncttt.noise.families import check_scale, check_scales, check_vectors
 
 
 def kde_log_density(points: Tensor, references: Tensor, sigma: float) -> Tensor:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ncttt.noise.checks import check_dim, check_scales, check_vectors
-from ncttt.noise.families import Noise, family
+from ncttt.noise.families import Noise, check_dim, check_scales, check_vectors, family
 
 
 def soft_label_logit(noise: Tensor, sigma_in: float, sigma_out: float, kind: str | Noise = "gaussian") -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError
-from ncttt.noise.checks import check_dim, check_scales
+from ncttt.noise.families import check_dim, check_scales
 
 
 def expected_label_as_printed(beta: Tensor | float, dim: int) -> Tensor:

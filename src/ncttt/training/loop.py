@@ -175,8 +175,8 @@ class _Training:
             figures = held_out_figures(self.model, self.held_out, self.recipe.batch_size, self.recipe.seed)
             epoch = replace(epoch, held_out=figures)
             if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
-                for ailment in self.model.method.ailments(figures):
-                    warn(f"after epoch {epoch.number}, {ailment}", stacklevel=5)
+                for warning in self.model.method.warnings(figures):
+                    warn(f"after epoch {epoch.number}, {warning}", stacklevel=5)
         epoch = replace(epoch, seconds=monotonic() - began)
         self.progress = Progress([*self.progress.history, epoch])
         self._keep()

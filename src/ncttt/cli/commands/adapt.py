@@ -2,29 +2,16 @@
 
 import json as json_module
 import sys
-from pathlib import Path
-from typing import Any, Literal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from ncttt.adapt import adapt_folders
 
 
 def adapt(
-    *,
-    model: str,
-    images: tuple[str, ...],
-    out: str,
-    trace: str | None = None,
-    method: str | None = None,
-    settings: dict[str, Any] | None = None,
-    protocol: str = "episodic",
-    batch_size: int = 128,
-    stop: Literal["source", "none"] = "source",
-    steps: int | None = None,
-    lr: float | None = None,
-    shuffle: bool = False,
-    skip_bad: bool = False,
-    seed: int = 0,
-    device: str = "cpu",
-    threads: int | None = None,
-    json: bool = False,
+    *, model: str, images: tuple[str, ...], out: str, trace: str | None = None, json: bool = False, **options: Any
 ) -> None:
     """Adapt a model to folders of images and write its predictions; interrupted, it keeps those that it has made.
 
@@ -33,53 +20,60 @@ def adapt(
         images: Folders of images, one or several, in the order of the stream; subfolders are looked into.
         out: CSV file for the predictions, a row for each image.
         trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
-        method: Name of the method; by default the one that the model was trained for.
-        settings: Settings of the method, as JSON, in place of the model's own.
-        protocol: episodic forgets after each batch, online at each new folder, continual never.
-        batch_size: Most images to adapt to at a time; a folder is divided evenly.
-        stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
-        steps: Adaptation steps, in place of the method's own.
-        lr: Learning rate, in place of the method's own.
-        shuffle: Shuffle the images of each folder; for files that are sorted by class.
-        skip_bad: Leave out image files that cannot be read instead of stopping at the first.
-        seed: Of the shuffling and of the adaptation.
-        device: cpu, cuda or cuda:N.
-        threads: Threads of the processor; by default one for each core.
         json: Print the summary as JSON, for scripts.
     """
-    import torch
-
-    from ncttt.adapt import FolderStream, Tally
-    from ncttt.base.devices import available
-    from ncttt.cli.adapt_output import check_calibrated, plain_warnings, show, written
-    from ncttt.methods.settings import method_for
-    from ncttt.zoo.checkpoint import load
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    loaded = load(model).to(available(device))
-    chosen = method_for(loaded.method, method, settings)
-    if stop == "source":
-        check_calibrated(loaded, model)
-    with plain_warnings():
-        stream = FolderStream(
-            loaded,
-            images,
-            chosen,
-            batch_size=batch_size,
-            protocol=protocol,  # type: ignore[arg-type]
-            stop="source" if stop == "source" else None,
-            steps=steps,
-            lr=lr,
-            shuffle=shuffle,
-            skip_bad=skip_bad,
-            seed=seed,
-        )
-        beside = trace or str(Path(out).with_suffix(".trace.csv"))
-        tally = Tally(loaded)
-        written(stream, tally, out, beside)
-    facts = tally.facts() | {"unreadable": stream.images - tally.images, "predictions": out, "trace": beside}
+    with _plain_warnings():
+        facts = adapt_folders(model, images, out, trace=trace, **options)
     if json:
         print(json_module.dumps(facts))
     else:
         show(facts, file=sys.stdout)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings as one line each, without the place in the code that they come from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *rest: print(f"ncttt: {message}", file=sys.stderr)
+        yield
+
+
+def show(facts: dict[str, Any], file: TextIO) -> None:
+    """The summary: a table on a terminal, a line for each figure elsewhere."""
+    lines = list(_lines(facts))
+    if not file.isatty():
+        for name, text in lines:
+            print(f"{name}: {text}", file=file)
+        return
+    # rich takes a tenth of a second to import, which a command whose output is piped need not wait for.
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False)
+    for line in lines:
+        table.add_row(*line)
+    Console(file=file).print(table)
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "images", f"{facts['images']} in {facts['batches']} batches{_counted(facts['unreadable'], 'left out')}"
+    adapted = f"{facts['adapted_batches']} of {facts['batches']} batches, {facts['stepped_batches']} by steps"
+    yield "adapted", adapted + _counted(facts["fallbacks"], "fell back because something was not finite")
+    yield "changed", f"{facts['changed']} predictions, {facts['changed'] / facts['images']:.1%}"
+    yield "confidence", f"{facts['confidence']:.3f}{_source(facts['source_confidence'])}"
+    if facts["evidence_in_spreads"] is not None:
+        yield "evidence", f"{facts['evidence_in_spreads']:+.2f} spreads from source images"
+    if facts["shift"] is not None:
+        yield "shift score", f"{facts['shift']:.3f}{_source(facts['source_shift'])}"
+    yield "advice", facts["advice"]
+    yield "predictions", facts["predictions"]
+    yield "trace", facts["trace"]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"; {count} {what}" if count else ""
+
+
+def _source(value: float | None) -> str:
+    return "" if value is None else f"; source images: {value:.3f}"

@@ -19,8 +19,7 @@ from ncttt.base.errors import InputError
 from ncttt.base.parallel import draw
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.nc_ttt.branch import NoiseBranch
-from ncttt.methods.shared.entropy import mean_entropy
-from ncttt.methods.shared.moving import moved_parameters
+from ncttt.methods.shared import mean_entropy, moved_parameters
 from ncttt.model.branched import Branched, Features
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import Policy, statistics
@@ -120,19 +119,19 @@ class NCTTT(Method):
             )
         return {name: torch.stack([head[name] for head in heads]).mean() for name in heads[0]}
 
-    def ailments(self, health: Mapping[str, float]) -> list[str]:
-        found, guess = [], math.log(2)
+    def warnings(self, health: Mapping[str, float]) -> list[str]:
+        warnings, guess = [], math.log(2)
         if health["auxiliary"] > 0.99 * guess:
-            found.append(
+            warnings.append(
                 f"the branch has learned nothing: its held-out loss is {health['auxiliary']:.3f}, that of a guess is "
                 f"{guess:.3f} and the least possible {health['bayes_floor']:.3f}; train longer, or with larger sigmas"
             )
         if health["spread"] < 0.1 * self.sigma_out:
-            found.append(
+            warnings.append(
                 f"the branch has collapsed: projections spread by {health['spread']:.2g}, far below the noise of "
                 f"{self.sigma_out:g}; a scaling (standardize, whiten) prevents it"
             )
-        return found
+        return warnings
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
         """Eq. 9 on the noise-free projection; what follows the tap runs only for condition and entropy."""
@@ -188,14 +187,14 @@ class NCTTT(Method):
         def sample(like: Tensor, generator: torch.Generator | None) -> Tensor:
             return torch.cat([kind.sample(like, sigma, generator) for sigma in (self.sigma_in, self.sigma_out)])
 
-        found = []
+        views_of_heads = []
         # Half precision, where the rest of a training uses it, is coarser than small noise.
         with torch.autocast(logits.device.type, enabled=False):
             for head, projected in branch.each(features):
                 noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
                 labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
-                found.append((head.discriminate(projected + noise, condition), labels, projected))
-        return found
+                views_of_heads.append((head.discriminate(projected + noise, condition), labels, projected))
+        return views_of_heads
 
     def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:
         """Logits `(B, P)` of the noise-free features, for each head."""

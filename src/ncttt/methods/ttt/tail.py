@@ -50,9 +50,9 @@ def _traced(classifier: nn.Module, layer: str) -> tuple[fx.Node, fx.Node] | None
             graph = _Around(layer).trace(classifier)
     except Exception:  # tracing runs somebody's forward with stand-ins for tensors, which fails in any way it likes
         return None
-    found = [node for node in graph.nodes if node.op == "call_module" and node.target == layer]
+    nodes = [node for node in graph.nodes if node.op == "call_module" and node.target == layer]
     logits = _logits_node(next(node for node in graph.nodes if node.op == "output").args[0])
-    return (found[0], logits) if found and logits is not None else None
+    return (nodes[0], logits) if nodes and logits is not None else None
 
 
 def _logits_node(output: Any) -> fx.Node | None:
@@ -89,7 +89,7 @@ def _between(classifier: nn.Module, start: fx.Node, end: fx.Node) -> fx.GraphMod
 def _leads_to(module: nn.Module, features: Tensor, logits: Tensor) -> bool:
     try:
         with evaluating(module):
-            found = module(features.clone())
+            output = module(features.clone())
     except Exception:  # what works in the classifier's forward may fail on its own
         return False
-    return found.shape == logits.shape and torch.allclose(found, logits, rtol=1e-3, atol=1e-4)
+    return output.shape == logits.shape and torch.allclose(output, logits, rtol=1e-3, atol=1e-4)

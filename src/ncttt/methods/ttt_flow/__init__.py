@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared.moving import moved_parameters
+from ncttt.methods.shared import moved_parameters
 from ncttt.methods.ttt_flow.flow import Flow
 from ncttt.model.branched import Branched, Features
 from ncttt.model.norm import Policy
@@ -93,7 +93,7 @@ class TTTFlow(Method):
         }
         return {name: torch.stack(values).mean() / log(2) for name, values in costs.items()}
 
-    def ailments(self, health: Mapping[str, float]) -> list[str]:
+    def warnings(self, health: Mapping[str, float]) -> list[str]:
         flow, gaussian = health["bits_per_dimension"], health["gaussian_bits_per_dimension"]
         if flow < gaussian - 0.01:
             return []

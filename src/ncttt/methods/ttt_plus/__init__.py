@@ -16,10 +16,14 @@ from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared.moving import moved_parameters
-from ncttt.methods.shared.passes import own_pass
-from ncttt.methods.ttt_plus.branch import ContrastBranch, contrast_branch, project_views
-from ncttt.methods.ttt_plus.contrast import contrastive_accuracy, contrastive_loss
+from ncttt.methods.shared import moved_parameters, own_pass
+from ncttt.methods.ttt_plus.branch import (
+    ContrastBranch,
+    contrast_branch,
+    contrastive_accuracy,
+    contrastive_loss,
+    project_views,
+)
 from ncttt.model.branched import Branched, Features
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import Policy
@@ -118,16 +122,16 @@ class TTTPlus(Method):
             figures["feature_alignment"], figures["projection_alignment"] = branch.alignments(rows)
         return figures
 
-    def ailments(self, health: Mapping[str, float]) -> list[str]:
-        found = []
+    def warnings(self, health: Mapping[str, float]) -> list[str]:
+        warnings = []
         if health["contrastive_accuracy"] < 10 * health["contrastive_chance"]:
-            found.append(
+            warnings.append(
                 f"the branch has learned nothing: a view's partner is its nearest neighbour in "
                 f"{health['contrastive_accuracy']:.1%} of the cases, by chance in {health['contrastive_chance']:.1%}"
             )
         if health["spread"] < 0.01:
-            found.append(f"the branch has collapsed: its projections spread by {health['spread']:.2g} of at most 1")
-        return found
+            warnings.append(f"the branch has collapsed: its projections spread by {health['spread']:.2g} of at most 1")
+        return warnings
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         return moved_parameters(model, self.moves)

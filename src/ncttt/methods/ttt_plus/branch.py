@@ -1,11 +1,14 @@
-"""The branch of TTT++: a projection head, what is known of the source, and a queue of test features."""
+"""The branch of TTT++: a projection head, what is known of the source, a queue of test features, and its task.
+
+The task is SimCLR's: of all other views in the batch, recognise the one of the same image.
+"""
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
-from ncttt.methods.ttt_plus.moments import SourceMoments
-from ncttt.methods.ttt_plus.queue import FeatureQueue
+from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments
 from ncttt.methods.ttt_plus.views import two_views
 from ncttt.model.branched import Branched, Features
 from ncttt.model.positions import pooled
@@ -59,3 +62,27 @@ def project_views(model: Branched, images: Tensor) -> Tensor:
                 "them itself: ncttt.attach(..., mean=, std=)"
             )
     return contrast_branch(model).projector(pooled(model.features(two_views(images))))
+
+
+def contrastive_loss(projected: Tensor, temperature: float) -> Tensor:
+    """Mean cross-entropy of finding each view's partner; rows `(2 * B, d)`, first views first, in the same order.
+
+    The logits are cosines divided by the temperature; a view is no candidate for itself. One image alone has loss 0.
+    """
+    return F.cross_entropy(_cosines(projected) / temperature, _partners(projected))
+
+
+def contrastive_accuracy(projected: Tensor) -> Tensor:
+    """The share of views `(2 * B, d)` whose nearest neighbour is their partner."""
+    return (_cosines(projected).argmax(1) == _partners(projected)).float().mean()
+
+
+def _cosines(projected: Tensor) -> Tensor:
+    """Cosines `(2 * B, 2 * B)` of all pairs, with minus infinity on the diagonal."""
+    unit = F.normalize(projected, dim=1)
+    itself = torch.eye(len(unit), dtype=torch.bool, device=unit.device)
+    return (unit @ unit.T).masked_fill(itself, -torch.inf)
+
+
+def _partners(projected: Tensor) -> Tensor:
+    return torch.arange(len(projected), device=projected.device).roll(len(projected) // 2)

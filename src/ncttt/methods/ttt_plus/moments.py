@@ -3,7 +3,8 @@
 The distances are |ms - mt|^2 / d of the means and CORAL, |Cs - Ct|^2 / 4 d^2, of the covariances. Both depend on the
 scale of the features, and even source images have distances of their own that shrink with their number n. Each is
 therefore measured in units of what n source images show on average, were they normally distributed:
-E |ms - mt|^2 = tr Cs / n and E |Cs - Ct|^2 = ((tr Cs)^2 + |Cs|^2) / (n - 1).
+E |ms - mt|^2 = tr Cs / n and E |Cs - Ct|^2 = ((tr Cs)^2 + |Cs|^2) / (n - 1). A queue of the newest test features gives
+small batches moments worth aligning.
 """
 
 import torch
@@ -72,3 +73,40 @@ def mean_distance(source: Tensor, target: Tensor) -> Tensor:
 def coral_distance(source: Tensor, target: Tensor) -> Tensor:
     """CORAL: squared distance of two covariances `(d, d)`, divided by 4 d^2."""
     return (source - target).square().mean() / 4
+
+
+class FeatureQueue(nn.Module):
+    """The newest `size` rows, those of the batch at hand first.
+
+    Several steps on one batch replace its rows, which are recognised by a signature of its images. The buffers belong
+    to a stream, not to the model, so they are not saved with it.
+    """
+
+    rows: Tensor
+    filled: Tensor
+    newest: Tensor
+    signature: Tensor
+
+    def __init__(self, size: int, channels: int):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(size, channels), persistent=False)
+        self.register_buffer("filled", torch.zeros((), dtype=torch.long), persistent=False)
+        self.register_buffer("newest", torch.zeros((), dtype=torch.long), persistent=False)
+        self.register_buffer("signature", torch.zeros(3), persistent=False)
+
+    def join(self, images: Tensor, rows: Tensor, size: int) -> Tensor:
+        """The batch's rows `(B, d)` followed by past ones, up to `size` of them; the batch is never cut."""
+        signature = torch.stack([images.mean(), images.std(correction=0), images[-1].mean()])
+        again = torch.equal(signature, self.signature)
+        past = self.rows[int(self.newest) if again else 0 : int(self.filled)]
+        joined = torch.cat([rows, past.to(rows)[: max(0, size - len(rows))]])
+        self._keep(joined.detach(), len(rows))
+        self.signature.copy_(signature)
+        return joined
+
+    @torch.no_grad()
+    def _keep(self, joined: Tensor, newest: int) -> None:
+        kept = min(len(joined), len(self.rows))
+        self.rows[:kept] = joined[:kept]
+        self.filled.fill_(kept)
+        self.newest.fill_(min(newest, kept))

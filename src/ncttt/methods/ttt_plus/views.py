@@ -5,14 +5,93 @@ saturation and hue, sometimes grey. Every image has random numbers of its own; i
 [0, 1], before and after. The defaults are SimCLR's for 32-pixel images.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
+from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
-from ncttt.methods.ttt_plus.colours import brighten, contrast, grey, saturate, turn_hue
-from ncttt.methods.ttt_plus.crops import random_boxes, resized_crops
+
+GREY = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as in Pillow
+TRIES = 10  # to draw a crop that fits
+
+
+def random_boxes(
+    images: Tensor, area: tuple[float, float], ratio: tuple[float, float], generator: Generator | None = None
+) -> Tensor:
+    """Boxes `(B, 4)` of whole pixels: top, left, height, width.
+
+    The area is a uniform share of the image's, width / height log-uniform. Of ten draws the first that fits counts;
+    the whole image stands in where none does.
+    """
+    height, width = images.shape[2:]
+    device = images.device if generator is None else generator.device
+    numbers = torch.rand(4, len(images), TRIES, generator=generator, device=device).to(images.device, torch.float32)
+    areas = height * width * (area[0] + (area[1] - area[0]) * numbers[0])
+    low, high = math.log(ratio[0]), math.log(ratio[1])
+    ratios = (low + (high - low) * numbers[1]).exp()
+    heights, widths = (areas / ratios).sqrt().round(), (areas * ratios).sqrt().round()
+    fits = (heights >= 1) & (widths >= 1) & (heights <= height) & (widths <= width)
+    tops = (numbers[2] * (height - heights + 1)).floor()
+    lefts = (numbers[3] * (width - widths + 1)).floor()
+    drawn = torch.stack([tops, lefts, heights, widths], dim=-1)
+    first = fits.int().argmax(1)[:, None, None].expand(-1, 1, 4)
+    whole = torch.tensor([0, 0, height, width], dtype=drawn.dtype, device=drawn.device)
+    return torch.where(fits.any(1, keepdim=True), drawn.gather(1, first)[:, 0], whole)
+
+
+def resized_crops(images: Tensor, boxes: Tensor, flips: Tensor) -> Tensor:
+    """Every image's box `(top, left, height, width)`, scaled bilinearly to the image's size, mirrored where told."""
+    height, width = images.shape[2:]
+    tops, lefts, heights, widths = boxes.to(images.dtype).unbind(1)
+    rows = _sampled(tops, heights, height)
+    columns = _sampled(lefts, widths, width)
+    columns = torch.where(flips[:, None], columns.flip(1), columns)
+    grid = torch.stack(
+        torch.broadcast_tensors((2 * columns[:, None, :] + 1) / width - 1, (2 * rows[:, :, None] + 1) / height - 1), -1
+    )
+    return F.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
+def grey(images: Tensor) -> Tensor:
+    """Grey images with three equal channels; images of other than three channels stay as they are."""
+    return _luminance(images).expand_as(images)
+
+
+def brighten(images: Tensor, factors: Tensor) -> Tensor:
+    """Multiply by a factor: 0 is black, 1 unchanged."""
+    return (images * _spread(factors)).clamp(0, 1)
+
+
+def contrast(images: Tensor, factors: Tensor) -> Tensor:
+    """Blend with the mean grey of the image: 0 is flat, 1 unchanged."""
+    return _blended(_luminance(images).mean((1, 2, 3), keepdim=True), images, factors)
+
+
+def saturate(images: Tensor, factors: Tensor) -> Tensor:
+    """Blend with the grey image: 0 is grey, 1 unchanged."""
+    return _blended(_luminance(images), images, factors)
+
+
+def turn_hue(images: Tensor, turns: Tensor) -> Tensor:
+    """Turn the hue by a part of the colour circle: 0 and 1 are unchanged."""
+    value, lowest = images.amax(1), images.amin(1)
+    chroma = value - lowest
+    red, green, blue = images.unbind(1)
+    safe = torch.where(chroma > 0, chroma, 1)
+    sixths = torch.where(
+        value == red,
+        (green - blue) / safe,
+        torch.where(value == green, 2 + (blue - red) / safe, 4 + (red - green) / safe),
+    )
+    sixths = sixths + 6 * turns[:, None, None]
+    # A channel is the value less the chroma, as far as its own hue is away: none within one sixth, all beyond two.
+    offsets = torch.tensor([5, 3, 1], dtype=images.dtype, device=images.device).view(1, 3, 1, 1)
+    away = torch.remainder(offsets + sixths[:, None], 6)
+    return value[:, None] - chroma[:, None] * torch.minimum(away, 4 - away).clamp(0, 1)
+
 
 COLOURS = {"brightness": brighten, "contrast": contrast, "saturation": saturate, "hue": turn_hue}
 NEED_COLOUR = ("saturation", "hue")
@@ -73,6 +152,24 @@ def two_views(images: Tensor, generator: Generator | None = None) -> Tensor:
     """
     doubled = torch.cat([images, images])
     return Views()(doubled, generator)
+
+
+def _sampled(starts: Tensor, lengths: Tensor, size: int) -> Tensor:
+    """Where the `size` pixels of a stretched line `(B, size)` lie in the image; never outside their crop."""
+    places = (torch.arange(size, device=starts.device, dtype=starts.dtype) + 0.5) / size
+    inside = torch.minimum((places * lengths[:, None] - 0.5).clamp(min=0), lengths[:, None] - 1)
+    return starts[:, None] + inside
+
+
+def _luminance(images: Tensor) -> Tensor:
+    if images.shape[1] != 3:
+        return images
+    weights = torch.tensor(GREY, dtype=images.dtype, device=images.device).view(1, 3, 1, 1)
+    return (images * weights).sum(1, keepdim=True)
+
+
+def _blended(other: Tensor, images: Tensor, factors: Tensor) -> Tensor:
+    return torch.lerp(other.expand_as(images), images, _spread(factors)).clamp(0, 1)
 
 
 def _uniform(images: Tensor, generator: Generator | None) -> Tensor:

@@ -4,6 +4,7 @@ With p the softmax, u = -log(p + 1e-10) and W an affinity of the images' feature
 follow Y <- softmax(-u + weight W Y), until the energy sum(u Y - weight (W Y) Y + Y log Y) no longer changes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,9 +14,39 @@ from torch.nn import functional as F
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method
-from ncttt.methods.lame.affinity import AFFINITIES
 from ncttt.model.branched import Branched
 from ncttt.model.penultimate import penultimate_features
+
+
+def linear_affinity(features: Tensor, k: int) -> Tensor:
+    """Cosine similarities of features `(N, d)`; symmetric and positive semi-definite."""
+    return features @ features.T
+
+
+def knn_affinity(features: Tensor, k: int) -> Tensor:
+    """1 where column j is among the k nearest neighbours of row i, which is never its own neighbour; else 0."""
+    count = min(k, len(features) - 1)
+    neighbours = _without_self(_squared_distances(features)).topk(count, dim=1, largest=False).indices
+    return features.new_zeros(len(features), len(features)).scatter_(1, neighbours, 1.0)
+
+
+def rbf_affinity(features: Tensor, k: int) -> Tensor:
+    """exp(-d^2 / 2 s^2), where s is the batch's mean distance to the k-th neighbour; positive semi-definite."""
+    squared = _squared_distances(features)
+    count = min(k, len(features) - 1)
+    if count == 0:
+        return torch.ones_like(squared)
+    kth = _without_self(squared).kthvalue(count, dim=1).values.sqrt()
+    # Where most images are copies of others s is 0, and the limit is 1 between copies and 0 elsewhere.
+    smallest = torch.finfo(squared.dtype).tiny
+    return torch.exp(-squared / (2 * kth.mean().square()).clamp_min(smallest))
+
+
+AFFINITIES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "linear": linear_affinity,
+    "knn": knn_affinity,
+    "rbf": rbf_affinity,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +105,14 @@ def adjust(probabilities: Tensor, affinity: Tensor, weight: float, max_steps: in
             break
         last_energy = energy
     return log_assigned
+
+
+def _squared_distances(features: Tensor) -> Tensor:
+    gram = features @ features.T
+    lengths = gram.diagonal()
+    return (lengths[:, None] + lengths[None, :] - 2 * gram).clamp_min(0)
+
+
+def _without_self(squared: Tensor) -> Tensor:
+    """With infinity on the diagonal: a copy is as near as the image itself, so their order cannot tell them apart."""
+    return squared.clone().fill_diagonal_(torch.inf)

@@ -1,24 +1,30 @@
-"""Small classifiers of different kinds, for 16-pixel images, and a trained-enough branch on each."""
+"""Small classifiers of different kinds, for 16-pixel images of five classes, with random weights."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-import ncttt
+from ncttt import models
+from ncttt.methods.base import Method
+from ncttt.model.branched import Branched, attach
 
 CLASSES = 5
 
 
 def images(count: int, seed: int = 0, size: int = 16) -> Tensor:
+    """Images `(count, 3, size, size)` of noise in [0, 1]."""
     return torch.rand(count, 3, size, size, generator=torch.Generator().manual_seed(seed))
 
 
 def resnet() -> nn.Module:
-    return ncttt.models.small(num_classes=CLASSES, width=4)
+    """A residual network; tapped at `layer2`."""
+    return models.small(num_classes=CLASSES, width=4)
 
 
 def vgg() -> nn.Module:
+    """A sequence of layers without names."""
+
     def block(inputs: int, outputs: int) -> list[nn.Module]:
         return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU(), nn.MaxPool2d(2)]
 
@@ -60,7 +66,7 @@ class ViT(nn.Module):
         return self.head(tokens.mean(1)), tokens
 
 
-ARCHITECTURES: dict[str, tuple[Callable[[], nn.Module], str]] = {
+CLASSIFIERS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "resnet": (resnet, "layer2"),
     "vgg": (vgg, "7"),
     "branching": (Branching, "body"),
@@ -68,10 +74,10 @@ ARCHITECTURES: dict[str, tuple[Callable[[], nn.Module], str]] = {
 }
 
 
-def attached(name: str, method: ncttt.Method, seed: int = 0, layer: str | None = None) -> ncttt.Branched:
+def attached(name: str, method: Method, seed: int = 0, layer: str | None = None) -> Branched:
     """A model with random weights and BatchNorm statistics that belong to some other data."""
     torch.manual_seed(seed)
-    make, tap = ARCHITECTURES[name]
+    make, tap = CLASSIFIERS[name]
     net = make()
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -79,7 +85,7 @@ def attached(name: str, method: ncttt.Method, seed: int = 0, layer: str | None =
             assert module.running_var is not None
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
-    model = ncttt.attach(net, layer or tap, method, images(2), mean=(0.5, 0.4, 0.3), std=(0.2, 0.2, 0.2))
+    model = attach(net, layer or tap, method, images(2), mean=(0.5, 0.4, 0.3), std=(0.2, 0.2, 0.2))
     for parameter in model.parameters():
         if parameter.ndim == 1:
             parameter.data.add_(0.01 * torch.randn_like(parameter))

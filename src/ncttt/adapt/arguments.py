@@ -1,0 +1,99 @@
+"""What an Adapter is given, checked: a model and a method that fit, statistics, a rule to stop, numbers of steps."""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Literal
+
+from torch import Tensor, nn
+
+from ncttt.base.errors import InputError
+from ncttt.methods.base import Method
+from ncttt.model.branched import Branched
+from ncttt.model.norm import Policy, batch_share
+
+Norm = Policy | tuple[Policy, Policy]
+Stop = Literal["source"] | float | None
+
+
+def method_for(model: nn.Module, method: Method | None) -> Method:
+    """The method, or the model's own; an `InputError` unless the model can run it."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"an Adapter wraps an nn.Module; found {model!r}")
+    own = model.method if isinstance(model, Branched) else None
+    if method is None and own is None:
+        raise InputError("a plain module needs a method, as in Adapter(net, PTBN()); found none")
+    method = method or own
+    if not isinstance(method, Method):
+        raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
+    if method.has_branch and type(own) is not type(method):
+        given = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
+        raise InputError(
+            f"{type(method).__name__} needs a model trained for it (ncttt.attach, or `ncttt train`); found {given}"
+        )
+    other = [name for name in method.branch_settings if getattr(own, name) != getattr(method, name)]
+    if other:
+        hint = "change others by dataclasses.replace(model.method, ...)"
+        raise InputError(f"the model's branch was built with another {', '.join(other)} than this method's; {hint}")
+    return method
+
+
+def checked_steps(steps: int) -> int:
+    """A number of steps as an int."""
+    try:
+        number = operator.index(steps)
+    except TypeError:
+        number = -1
+    if isinstance(steps, bool) or number < 0:
+        raise InputError(f"a step count must be a whole number >= 0; found {steps!r}")
+    return number
+
+
+def rising_steps(steps: Sequence[int]) -> list[int]:
+    """The numbers of steps to predict after."""
+    if isinstance(steps, Tensor) and steps.ndim > 1:
+        raise InputError(f"predict_at takes the step counts first; found a tensor {tuple(steps.shape)}")
+    numbers = [checked_steps(number) for number in steps]
+    if not numbers or numbers != sorted(set(numbers)):
+        raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {list(steps)}")
+    return numbers
+
+
+def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
+    """The statistics policies of the gradient passes and of the prediction."""
+    pair = (norm, norm) if isinstance(norm, str) else tuple(norm)
+    if len(pair) != 2:
+        raise InputError(f"norm must be one policy or a pair (gradient, prediction); found {norm!r}")
+    if max(map(batch_share, pair)) > 0 and not model.batch_norms():
+        warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
+        return "source", "source"
+    return pair
+
+
+def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:
+    """The rule that ends the steps; warns of a level that was measured with other statistics."""
+    if stop is None:
+        return None
+    if stop != "source" and (isinstance(stop, bool | str) or not math.isfinite(stop)):
+        raise InputError(f"stop must be 'source', a level of the score or None; found {stop!r}")
+    if stop != "source":
+        need_score(model.method, "a level to stop at")
+        return stop
+    known = model.method.source_level(model, 1) is not None
+    if known and model.batch_norms() and gradient_norm != model.method.gradient_norm:
+        warnings.warn(f"the source's level was measured with other statistics than {gradient_norm!r}", stacklevel=4)
+    return stop
+
+
+def has_score(method: Method) -> bool:
+    """Whether a method has a score of its own."""
+    return type(method).score is not Method.score
+
+
+def need_score(method: Method, what: str) -> None:
+    """Raise an `InputError` for a method without a score."""
+    if not has_score(method):
+        raise InputError(f"{what} needs a method with a score of its own, such as NCTTT; found {method!r}")

@@ -1,0 +1,172 @@
+"""Predictions for folders of unlabelled images, as CSV files that grow batch by batch, and a summary of them.
+
+The command line takes its options from `adapt_folders`, so that nothing here may import torch at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ncttt import adapt, methods, zoo
+from ncttt.base.csv_files import Values, growing_csv
+from ncttt.base.errors import InputError
+from ncttt.base.progress import ProgressDisplay
+from ncttt.base.signals import listening
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ncttt.adapt.folders import Adapted, FolderStream
+    from ncttt.adapt.summary import Tally
+    from ncttt.model.branched import Branched
+
+PREDICTIONS = ("file", "label", "probability", "source_label", "source_probability", "shift", "batch")
+TRACE = (
+    "batch",
+    "folder",
+    "images",
+    "steps",
+    "stopped",
+    "loss_first",
+    "loss_last",
+    "shift_before",
+    "shift_after",
+    "confidence",
+    "evidence",
+    "changed",
+)
+
+
+def adapt_folders(
+    model: str | Path | Branched,
+    images: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    trace: str | None = None,
+    method: str | None = None,
+    settings: dict[str, Any] | None = None,
+    protocol: str = "episodic",
+    batch_size: int = 128,
+    stop: Literal["source", "none"] = "source",
+    steps: int | None = None,
+    lr: float | None = None,
+    shuffle: bool = False,
+    skip_bad: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Adapt a model to folders of images, write its predictions and return a summary, as `Tally.facts` gives it.
+
+    Interrupted, it keeps the predictions that it has made. A model that is given, not named, stays on its device.
+
+    Args:
+        model: Zoo name or folder of the model, or the model.
+        images: Folders of images, one or several, in the order of the stream; subfolders are looked into.
+        out: CSV file for the predictions, a row for each image.
+        trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
+        method: Name of the method; by default the one that the model was trained for.
+        settings: Settings of the method, as JSON, in place of the model's own.
+        protocol: episodic forgets after each batch, online at each new folder, continual never.
+        batch_size: Most images to adapt to at a time; a folder is divided evenly.
+        stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
+        steps: Adaptation steps, in place of the method's own.
+        lr: Learning rate, in place of the method's own.
+        shuffle: Shuffle the images of each folder; for files that are sorted by class.
+        skip_bad: Leave out image files that cannot be read instead of stopping at the first.
+        seed: Of the shuffling and of the adaptation.
+        device: cpu, cuda or cuda:N.
+        threads: Threads of the processor; by default one for each core.
+    """
+    loaded = _loaded(model, device, threads)
+    chosen = methods.method_for(loaded.method, method, settings)
+    if stop == "source" and not loaded.calibrated:
+        name = model if isinstance(model, str | Path) else "the model"
+        raise InputError(
+            f"{name} does not know how certain it is of source images, as --stop source needs: use --stop none, or "
+            "calibrate it (model.calibrate(batches) in Python, then ncttt.save)"
+        )
+    stream = adapt.FolderStream(
+        loaded,
+        images,
+        chosen,
+        batch_size=batch_size,
+        protocol=protocol,
+        stop="source" if stop == "source" else None,
+        steps=steps,
+        lr=lr,
+        shuffle=shuffle,
+        skip_bad=skip_bad,
+        seed=seed,
+    )
+    beside = trace or str(Path(out).with_suffix(".trace.csv"))
+    tally = adapt.Tally(loaded)
+    _write(stream, tally, str(out), beside)
+    return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": beside}
+
+
+def prediction_rows(batch: Adapted, classes: Sequence[str] | None) -> list[Values]:
+    """A row of `PREDICTIONS` for each image; classes without names are numbers."""
+    scores = [None] * len(batch.files) if batch.shift is None else batch.shift.tolist()
+    columns = (*_predicted(batch.logits, classes), *_predicted(batch.source_logits, classes))
+    return [
+        (file, *(_short(value) for value in values), _short(score), batch.number)
+        for file, *values, score in zip(batch.files, *columns, scores, strict=True)
+    ]
+
+
+def trace_row(batch: Adapted) -> Values:
+    """The row of `TRACE` of a batch; what does not apply is empty."""
+    trace = batch.trace
+    ends = (trace.losses[0], trace.losses[-1]) if trace.losses else (None, None)
+    figures = (*ends, trace.shift_before, trace.shift_after, trace.confidence, trace.evidence)
+    beginning = (batch.number, batch.folder, len(batch.files), trace.steps, trace.stopped)
+    return (*beginning, *map(_short, figures), batch.changed)
+
+
+def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> Branched:
+    # Torch takes a second to import, which the help of the command line does without.
+    import torch
+
+    from ncttt.base.devices import available
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
+
+
+def _write(stream: FolderStream, tally: Tally, out: str, trace: str) -> None:
+    """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
+    if out == trace:
+        raise InputError(f"predictions and trace need a file each; found {out} for both")
+    progress = ProgressDisplay("batches", len(stream), lines=False)
+    with (
+        listening() as request,
+        growing_csv(out, PREDICTIONS) as images,
+        growing_csv(trace, TRACE) as batches,
+        progress,
+    ):
+        try:
+            for batch in stream:
+                images(prediction_rows(batch, tally.model.classes))
+                batches([trace_row(batch)])
+                tally.add(batch)
+                progress.advance()
+                if request.signal is not None:
+                    request.obey()
+        except BaseException:
+            if tally.images:
+                progress.say(f"ncttt: stopped; the {tally.images} predictions so far are in {out}")
+            raise
+
+
+def _predicted(logits: Tensor, classes: Sequence[str] | None) -> tuple[list[Any], list[float]]:
+    """The most probable class of each image, and its probability."""
+    probability, index = logits.softmax(1).max(1)
+    return [classes[number] if classes else number for number in index.tolist()], probability.tolist()
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

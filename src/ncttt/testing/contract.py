@@ -1,0 +1,218 @@
+"""The contract of a method as checks: each is a rule, told by its first line, and fails with an AssertionError."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable
+
+import torch
+
+from ncttt.base.errors import InputError, nearest
+from ncttt.methods.base import Method
+from ncttt.model.norm import statistics
+from ncttt.testing.cases import Case, always, assert_same, fingerprint, never
+from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, images
+
+
+def check_method(method: type[Method] | Method, classifiers: Iterable[str] = tuple(CLASSIFIERS)) -> None:
+    """Raise an `AssertionError` that names the rule, unless the method keeps the contract on these small classifiers.
+
+    A class is made with its default settings. `classifiers` are names in `CLASSIFIERS`: leave out what the method is
+    not made for, such as `vit`, which has no BatchNorm.
+
+    >>> import ncttt
+    >>> check_method(ncttt.PTBN, classifiers=["resnet"])
+    """
+    made = method() if isinstance(method, type) else method
+    name = type(made).__name__
+    if not isinstance(made, Method) or not isinstance(getattr(made, "name", None), str):
+        raise AssertionError(f"{name} must be an ncttt.Method with a class variable `name`; found {made!r}")
+    for classifier in classifiers:
+        if classifier not in CLASSIFIERS:
+            raise InputError(f"no classifier {classifier!r}{nearest(classifier, CLASSIFIERS)}")
+        for check in CHECKS:
+            _run(check, classifier, made)
+
+
+def _run(check: Callable[[Case], None], classifier: str, method: Method) -> None:
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*has no BatchNorm")
+        try:
+            check(Case(classifier, method))
+        except Exception as error:
+            rule = (check.__doc__ or check.__name__).splitlines()[0]
+            reason = f"{type(error).__name__}: {error}".removeprefix("AssertionError: ")
+            raise AssertionError(f"{type(method).__name__} on {classifier} breaks a rule. {rule} {reason}") from error
+
+
+def check_finite_logits(case: Case) -> None:
+    """Logits are finite, a row for each image, without a gradient."""
+    adapter = case.adapter()
+    for count in (6, 1, 5):
+        logits = adapter(images(count))
+        assert logits.shape == (count, CLASSES), f"{count} images gave logits of shape {tuple(logits.shape)}"
+        assert logits.isfinite().all(), "some are not finite"
+        assert not logits.requires_grad, "they carry a gradient"
+
+
+def check_zero_steps_is_predict(case: Case) -> None:
+    """Zero steps give what `predict` gives."""
+    adapter = case.adapter()
+    batch = images(6)
+    logits = case.adapter(steps=0)(batch)
+    with torch.no_grad(), statistics(adapter.model.batch_norms(), adapter.norm[1]):
+        expected = case.method.predict(adapter.model, batch)
+    assert torch.equal(logits, expected), "the logits differ"
+
+
+def check_user_model_untouched(case: Case) -> None:
+    """The model that was given is bit for bit as before: tensors, modes, gradients, hooks."""
+    for mode in (True, False):
+        case.model.train(mode)
+        before = fingerprint(case.model)
+        adapter = case.adapter(protocol="online")
+        adapter(images(6))
+        adapter.predict_at([0, 1], images(4))
+        assert_same(before, fingerprint(case.model))
+
+
+def check_no_hooks_left(case: Case) -> None:
+    """No hook is left behind, not even by a batch that is refused."""
+    adapter = case.adapter()
+    adapter(images(4))
+    for bad in (torch.full((2, 3, 16, 16), torch.nan), torch.rand(2, 5, 16, 16)):
+        try:
+            adapter(bad)
+        except (InputError, RuntimeError):
+            continue
+        raise AssertionError("a bad batch was accepted")
+    for module in (*case.model.modules(), *adapter.model.modules()):
+        left = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
+        assert not left, f"found {left[0]} on a {type(module).__name__}"
+        assert "forward" not in vars(module), f"the forward of a {type(module).__name__} was replaced"
+
+
+def check_reset_is_exact(case: Case) -> None:
+    """A reset brings everything back bit for bit, and the same batches then give the same logits."""
+    adapter = case.adapter(protocol="online")
+    before = fingerprint(adapter.model)
+    first = adapter(images(6, seed=1))
+    adapter(images(6, seed=2))
+    adapter.reset()
+    assert_same(before, fingerprint(adapter.model))
+    assert torch.equal(adapter(images(6, seed=1)), first), "the logits differ"
+
+
+def check_episodic_order_is_irrelevant(case: Case) -> None:
+    """In the episodic protocol the order of batches does not matter."""
+    adapter = case.adapter()
+    first, second = images(6, seed=1), images(6, seed=2)
+    forwards = adapter(first), adapter(second)
+    backwards = adapter(second), adapter(first)
+    assert torch.equal(forwards[0], backwards[1]), "a batch depends on the one before it"
+    assert torch.equal(forwards[1], backwards[0]), "a batch depends on the one before it"
+
+
+def check_only_declared_tensors_move(case: Case) -> None:
+    """What `parameters` and `buffers` name moves, nothing else, and of the branch no parameter."""
+    adapter = case.adapter(protocol="online")
+    before = copy.deepcopy(adapter.model.state_dict())
+    for seed in range(2):
+        adapter(images(6, seed))
+    moved = {name for name, tensor in adapter.model.state_dict().items() if not torch.equal(tensor, before[name])}
+    declared = {f"classifier.{name}" for name in case.method.parameters(adapter.model)}
+    declared |= {f"branch.{name}" for name in case.method.buffers(adapter.model)}
+    assert moved <= declared, f"these moved, too: {sorted(moved - declared)}"
+    if case.method.learns:
+        assert moved, "nothing moved"
+        branch = {id(p) for p in adapter.model.branch.parameters()} if adapter.model.branch else set()
+        assert not branch & {id(p) for p in case.method.parameters(adapter.model).values()}, "the branch may not learn"
+
+
+def check_loss_falls_on_its_own_batch(case: Case) -> None:
+    """The loss of a batch falls over the steps on it."""
+    if case.method.learns:
+        adapter = case.adapter(steps=12)
+        adapter(images(6))
+        assert adapter.trace.steps == 12, f"of 12 steps {adapter.trace.steps} were taken"
+        first, last = adapter.trace.losses[0], adapter.trace.losses[-1]
+        assert last < first, f"it was {first:g} before and {last:g} after 12 steps"
+
+
+def check_works_without_grad(case: Case) -> None:
+    """`torch.no_grad` and `torch.inference_mode` around it change nothing."""
+    expected = case.adapter()(images(6))
+    with torch.no_grad():
+        assert torch.equal(case.adapter()(images(6)), expected), "no_grad changes the logits"
+    with torch.inference_mode():
+        inside = case.adapter()(images(6).clone())
+        made_inside = images(6).clone()
+    assert torch.equal(inside, expected), "inference_mode changes the logits"
+    assert torch.equal(case.adapter()(made_inside), expected), "images made in inference_mode change the logits"
+
+
+def check_seeded_runs_are_equal(case: Case) -> None:
+    """Runs with one seed are equal, whatever the global random state is, and leave that alone."""
+    results = []
+    for somewhere in (1, 2):
+        torch.manual_seed(somewhere)
+        state = torch.get_rng_state()
+        results.append(case.adapter(seed=3)(images(6)))
+        assert torch.equal(torch.get_rng_state(), state), "the global random state was used"
+    assert torch.equal(*results), "the logits depend on the global random state"
+    once, again = case.adapter(protocol="online"), case.adapter(protocol="online")
+    same = all(torch.equal(once(images(6, seed)), again(images(6, seed))) for seed in range(3))
+    assert same, "two online streams differ"
+
+
+def check_predict_at_equals_separate_runs(case: Case) -> None:
+    """Predictions after several numbers of steps are those of a run for each number."""
+    numbers = [0, 1, 3, 5]
+    together = case.adapter().predict_at(numbers, images(6))
+    for steps, logits in zip(numbers, together, strict=True):
+        assert torch.equal(logits, case.adapter(steps=steps)(images(6))), f"they differ after {steps}"
+
+
+def check_a_batch_like_the_source_is_left_to_it(case: Case) -> None:
+    """With stop="source" a batch that looks like the source's is predicted by the source model, and is forgotten."""
+    adapter = case.adapter(stop="source", protocol="online")
+    with torch.no_grad():
+        expected = adapter.model(images(6))
+    never(adapter.model)
+    adapter(images(6, seed=1))
+    moved = fingerprint(adapter.model)
+    always(adapter.model)
+    logits = adapter.predict_at([0, 3], images(6))
+    assert adapter.trace.steps == 0, "steps were taken"
+    assert adapter.trace.stopped == "left to source", f"it was not left to the source: {adapter.trace.stopped}"
+    assert torch.equal(logits, torch.stack([expected, expected])), "the logits are not the source model's"
+    never(adapter.model)
+    assert_same(moved, fingerprint(adapter.model))
+
+
+def check_the_gate_does_not_change_other_batches(case: Case) -> None:
+    """With stop="source" a batch that does not look like the source's is adapted to as without it."""
+    for protocol in ("episodic", "online"):
+        gated, free = case.adapter(stop="source", protocol=protocol), case.adapter(protocol=protocol)
+        never(gated.model)
+        same = all(torch.equal(gated(images(6, seed)), free(images(6, seed))) for seed in range(2))
+        assert same, f"the logits differ in the {protocol} protocol"
+        assert 0 < (gated.trace.confidence or 0) < 1, f"the confidence is {gated.trace.confidence}"
+
+
+CHECKS: tuple[Callable[[Case], None], ...] = (
+    check_finite_logits,
+    check_zero_steps_is_predict,
+    check_user_model_untouched,
+    check_no_hooks_left,
+    check_reset_is_exact,
+    check_episodic_order_is_irrelevant,
+    check_only_declared_tensors_move,
+    check_loss_falls_on_its_own_batch,
+    check_works_without_grad,
+    check_seeded_runs_are_equal,
+    check_predict_at_equals_separate_runs,
+    check_a_batch_like_the_source_is_left_to_it,
+    check_the_gate_does_not_change_other_batches,
+)
