@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from ncttt.adapt.batch import Adaptation, Machinery, Trace
 from ncttt.base.errors import InputError, nearest
+from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate
 from ncttt.model.norm import Policy, batch_share
-from ncttt.model.optimizers import OptimizerFactory, make_optimizer
 from ncttt.model.snapshot import Snapshot
 
 Protocol = Literal["episodic", "online", "continual"]
