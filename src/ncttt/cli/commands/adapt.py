@@ -5,6 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+EXAMPLE = "ncttt adapt --model digits-small-ncttt --images photos --out predictions.csv"
+GROUP = "train and adapt"
+
 
 def adapt(
     *,
