@@ -4,7 +4,7 @@ from .base.errors import InputError
 from .methods import METHODS, NCTTT, PTBN, TTT, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
 from .model import Branched, attach, norm
 from .training import Recipe, train
-from .zoo import load, save
+from .zoo import info, load, save
 
 __version__: str
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "attach",
     "benchmark",
     "data",
+    "info",
     "load",
     "methods",
     "model",

@@ -10,7 +10,7 @@ from ncttt.benchmark.search import Search
 from ncttt.benchmark.search_checks import check_search
 from ncttt.benchmark.tuning import combinations
 from ncttt.cli import main
-from ncttt.cli.training_config import read_job
+from ncttt.training import read_job
 
 
 def test_the_digits_grid_runs(tmp_path, capsys):

@@ -15,7 +15,7 @@ from ncttt.benchmark.search import Search
 from ncttt.benchmark.search_checks import check_search
 from ncttt.benchmark.tuned_models import changed, train_once
 from ncttt.benchmark.tuning import cells_of_trials, combinations, ranked, trials
-from ncttt.cli.training_config import read_job
+from ncttt.training import read_job
 
 
 def search(checkpoint: str, /, **changes: object) -> Search:
@@ -124,7 +124,7 @@ def test_fresh_images_are_others(checkpoint):
 
 
 def test_models_of_a_search_are_trained_once_and_never_see_the_test_set(tmp_path, monkeypatch):
-    from ncttt.training import job as jobs
+    from ncttt.training import launch
 
     job = changed(
         read_job("configs/cpu/digits.yaml"),
@@ -134,7 +134,9 @@ def test_models_of_a_search_are_trained_once_and_never_see_the_test_set(tmp_path
         "layer2", 1, 8, "layer1",
     )  # fmt: skip
     loaded = []
-    monkeypatch.setattr(jobs, "load", lambda name, split, **rest: loaded.append(split) or ncttt.data.load(name, split))
+    monkeypatch.setattr(
+        launch, "load", lambda name, split, **rest: loaded.append(split) or ncttt.data.load(name, split)
+    )
     with pytest.warns(UserWarning, match="learned nothing"):
         folder = train_once(job, tmp_path, observers=[])
     assert loaded == ["fit", "val"]

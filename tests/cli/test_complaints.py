@@ -7,8 +7,8 @@ from ncttt.cli import main
 WRONG = {
     ("trian",): "no command 'trian'; did you mean 'train'? (see ncttt --help)",
     ("data", "crrupt"): "no command 'crrupt'; did you mean 'corrupt'? (see ncttt data --help)",
-    ("rows",): "rows needs a command: show, export, seed (see ncttt rows --help)",
-    ("train",): "train needs --data and --out (see ncttt train --help)",
+    ("rows",): "rows needs a command: export, seed, show (see ncttt rows --help)",
+    ("train",): "train needs --out and --data (see ncttt train --help)",
     ("data", "get"): "data get needs NAME (see ncttt data get --help)",
     ("data", "get", "a", "b"): "data get has no place for 'b'",
     ("demo", "--epohcs", "3"): "no option 'epohcs'; did you mean 'epochs'?",
@@ -20,7 +20,7 @@ WRONG = {
     ("train", "--data", "a", "--out", "b", "--resume", "maybe"): "resume must be true or false; found 'maybe'",
     ("train", "--config", "nowhere.yaml"): "nowhere.yaml (see ncttt train --help)",
     ("train", "--recipe", "nowhere.yaml", "--data", "a"): "there is no configuration nowhere.yaml",
-    ("completion", "csh"): "shell must be bash or zsh or fish; found 'csh'",
+    ("completion", "csh"): "shell must be bash or zsh or fish or tcsh; found 'csh'",
 }
 CONFIGURATIONS = {
     "data: digits\nout: x\nrecipe: {epohcs: 3}\n": "no option 'recipe.epohcs'; did you mean 'recipe.epochs'",

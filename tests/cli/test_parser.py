@@ -23,9 +23,9 @@ def parsed(*words: str) -> dict:
 
 
 def test_words_are_given_one_by_one():
-    found = parsed("a", "b", "--images", "x", "y")
-    assert list(found["names"]) == ["a", "b"]
-    assert list(found["images"]) == ["x", "y"]
+    words = parsed("a", "b", "--images", "x", "y")
+    assert list(words["names"]) == ["a", "b"]
+    assert list(words["images"]) == ["x", "y"]
 
 
 def test_flags_and_dashes():

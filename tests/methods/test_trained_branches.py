@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ncttt
 from ncttt.methods import METHODS
-from ncttt.training.health import held_out_figures
+from ncttt.training.evaluation import held_out_metrics
 
 BRANCHED = [method for method in METHODS.values() if method.has_branch]
 every_method = pytest.mark.parametrize("method", BRANCHED, ids=lambda method: method.name)
@@ -56,7 +56,7 @@ def test_the_training_loss_falls_and_the_branch_is_healthy(method):
     model = digits_model(method)
     losses = learn(Joint(model), steps=14)
     assert sum(losses[-3:]) < sum(losses[:3])
-    figures = held_out_figures(model, ncttt.data.load("digits", "val"), batch_size=65)
+    figures = held_out_metrics(model, ncttt.data.load("digits", "val"), batch_size=65)
     assert all(abs(value) < float("inf") for value in figures.values())
     assert isinstance(model.method.warnings(figures), list)
 

@@ -145,7 +145,7 @@ def test_what_moves_can_be_chosen():
         attached("resnet", ncttt.TTT(moves="layer3"))
 
 
-def test_ailments():
+def test_warnings():
     assert ncttt.TTT().warnings({"rotation_accuracy": 0.26})
     assert ncttt.TTT().warnings({"rotation_accuracy": 0.9}) == []
 

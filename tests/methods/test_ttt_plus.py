@@ -144,7 +144,7 @@ def test_several_layers_stand_side_by_side():
     assert ncttt.Adapter(model, steps=1)(images(4)).isfinite().all()
 
 
-def test_health_before_and_after_calibration_and_ailments():
+def test_health_before_and_after_calibration_and_warnings():
     method = ncttt.TTTPlus()
     model = attached("resnet", method)
     logits, features = model.forward_with_features(images(16))

@@ -11,15 +11,17 @@ import yaml
 
 import ncttt
 from ncttt import InputError, Recipe, models
+from ncttt.base.optimizers import OPTIMIZERS, make_optimizer
 from ncttt.data import ImageSet
 from ncttt.methods.settings import method_from
-from ncttt.training import stepping
-from ncttt.training.job import Job
-from ncttt.training.recipe import AUGMENTATIONS, OPTIMIZERS
-from ncttt.training.schedules import factor
-from ncttt.training.stepping import Stepper
+from ncttt.training import Job, read_job
+from ncttt.training.launch import build_model
+from ncttt.training.recipe import AUGMENTATIONS, PRECISIONS
+from ncttt.training.schedules import SCHEDULES, factor
+from ncttt.training.stepping import Stepper, augmentation
 
 CONFIGS = Path(__file__).parents[2] / "configs"
+TRAININGS = sorted([*CONFIGS.glob("cpu/*.yaml"), *CONFIGS.glob("paper/*.yaml"), CONFIGS / "tune/one-epoch.yaml"])
 PAPER = {"cifar10": 10, "cifar100": 100, "visda": 12}
 
 
@@ -45,11 +47,22 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 
 
 def test_names_stand_for_what_exists():
-    assert set(AUGMENTATIONS) == set(stepping.AUGMENTATIONS)
-    assert set(OPTIMIZERS) == set(ncttt.model.optimizers.OPTIMIZERS)
+    images = torch.rand(2, 3, 224, 224)
+    assert all(augmentation(name)(images).shape == images.shape for name in AUGMENTATIONS)
+    assert augmentation("none")(images) is images
+    assert all(isinstance(getattr(torch, name), torch.dtype) for name in PRECISIONS)
+    for name in OPTIMIZERS:
+        made = make_optimizer(name, [torch.nn.Parameter(torch.zeros(1))], 0.25, weight_decay=0.5)
+        assert type(made).__name__.lower() == name
+        assert (made.defaults["lr"], made.defaults["weight_decay"]) == (0.25, 0.5)
 
 
-@pytest.mark.parametrize("name", ["multi_step", "cosine", "one_cycle"])
+def test_a_constant_rate_is_constant():
+    recipe = Recipe(schedule="constant")
+    assert {factor(recipe, progress) for progress in (0.0, 0.3, 1.0)} == {1.0}
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULES.keys() - {"constant"}))
 def test_schedules_follow_torch(name):
     """Against torch's own schedulers, at the middle of every step."""
     epochs, per_epoch = 20, 5
@@ -90,25 +103,26 @@ def test_the_rate_of_a_step_is_what_the_optimizer_gets():
         assert stepper.rate(number) == pytest.approx(rates[0])
 
 
-def job(path: Path, **changes: object) -> Job:
+def plain_job(path: Path) -> Job:
+    """A configuration by plain YAML, in which 5e-4 would be a text."""
     settings = yaml.safe_load(path.read_text())
     for name in ("out", "threads"):
         settings.pop(name, None)
-    return Job(**(settings | {"recipe": Recipe(**settings["recipe"])} | changes))  # type: ignore[arg-type]
+    return Job(**(settings | {"recipe": Recipe(**settings["recipe"])}))
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TRAININGS, ids=lambda path: path.stem)
 def test_every_configuration_is_understood(path):
-    if path.parent.name in ("cpu", "paper"):
-        wanted = job(path)
-        assert method_from({"name": wanted.method, **wanted.method_settings}).name == wanted.method
-        net = models.build(wanted.network, **wanted.network_settings)
-        layers = [wanted.layer] if isinstance(wanted.layer, str) else wanted.layer
-        assert all(net.get_submodule(layer) for layer in layers)
+    wanted = read_job(path)
+    assert wanted == plain_job(path)
+    assert method_from({"name": wanted.method, **wanted.method_settings}).name == wanted.method
+    net = models.build(wanted.network, **wanted.network_settings)
+    layers = [wanted.layer] if isinstance(wanted.layer, str) else wanted.layer
+    assert all(net.get_submodule(layer) for layer in layers)
 
 
 def test_the_papers_settings():
-    cifar = job(CONFIGS / "paper/cifar10.yaml")
+    cifar = read_job(CONFIGS / "paper/cifar10.yaml")
     assert cifar.recipe == Recipe(
         epochs=350,
         batch_size=128,
@@ -123,7 +137,7 @@ def test_the_papers_settings():
         augment="pad_crop_flip",
     )
     assert ncttt.NCTTT(**cifar.method_settings, auxiliary_weight=1.0) == ncttt.NCTTT.paper_cifar()
-    visda = job(CONFIGS / "paper/visda.yaml")
+    visda = read_job(CONFIGS / "paper/visda.yaml")
     assert (visda.recipe.batch_size, visda.recipe.epochs, visda.recipe.lr) == (50, 100, 0.01)
     assert visda.recipe.auxiliary_weight == 1
     assert ncttt.NCTTT(**visda.method_settings, auxiliary_weight=1.0) == ncttt.NCTTT.paper_visda()
@@ -131,7 +145,7 @@ def test_the_papers_settings():
     assert (visda.recipe.optimizer, visda.recipe.branch_optimizer, visda.recipe.branch_lr) == ("sgd", "sgd", 0.01)
     assert (cifar.layer, visda.layer) == ("layer2", "layer1")
     assert visda.start is not None
-    assert job(CONFIGS / "paper/cifar100.yaml") == replace(cifar, data="cifar100")
+    assert read_job(CONFIGS / "paper/cifar100.yaml") == replace(cifar, data="cifar100")
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -141,8 +155,8 @@ def test_the_papers_configurations_take_steps_and_their_loss_falls(name):
     count = 4 if name == "visda" else 8
     pixels = generator.integers(0, 256, (count, size, size, 3), dtype=np.uint8)
     data = ImageSet(pixels, np.arange(count) % PAPER[name], tuple(map(str, range(PAPER[name]))))
-    wanted = job(CONFIGS / f"paper/{name}.yaml", start=None)
-    model = wanted.model(data)
+    wanted = replace(read_job(CONFIGS / f"paper/{name}.yaml"), start=None)
+    model = build_model(wanted, data)
     ncttt.train(copy.deepcopy(model), data, wanted.recipe, epochs=1, batch_size=count, observers=[])  # as it stands
     recipe = wanted.recipe.but(augment="none" if name != "visda" else lambda images: images[..., :224, :224])
     history = ncttt.train(

@@ -17,7 +17,7 @@ import torch
 import ncttt
 from ncttt import InputError
 from ncttt.data import load
-from ncttt.training.health import held_out_figures
+from ncttt.training.evaluation import held_out_metrics
 from ncttt.training.state import read_facts
 
 SETTINGS = {"epochs": 3, "batch_size": 32, "augment": "pad_crop_flip", "seed": 3}
@@ -143,7 +143,7 @@ def test_best_is_the_epoch_with_the_highest_held_out_accuracy(tmp_path):
         history = ncttt.train(tiny.model(), tiny.digits(960), run=tmp_path, held_out=val, observers=[], **settings)
     accuracies = [epoch.held_out["accuracy"] for epoch in history]
     assert max(accuracies) > accuracies[-1]
-    best = held_out_figures(ncttt.load(tmp_path / "best"), val, 32)["accuracy"]
+    best = held_out_metrics(ncttt.load(tmp_path / "best"), val, 32)["accuracy"]
     assert best == pytest.approx(max(accuracies))
 
 
@@ -176,7 +176,7 @@ def test_a_loss_that_is_not_finite_stops_names_the_step_and_keeps_the_last_check
 
 def test_weights_that_are_not_finite_never_replace_good_ones(tmp_path):
     class Poison(ncttt.training.Observer):
-        def step(self, step: int, figures: torch.Tensor, images: int) -> None:
+        def step(self, step: int, metrics: torch.Tensor, images: int) -> None:
             if step == 10:  # after the last step of the second epoch no loss is left to tell
                 with torch.no_grad():
                     model.classifier.fc.bias.fill_(torch.inf)

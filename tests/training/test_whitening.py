@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from ncttt import InputError, Recipe, models
 from ncttt.data import batches, load
-from ncttt.training.job import Job, run_job
+from ncttt.training import Job, run_job
+from ncttt.training.launch import build_model
 from ncttt.training.whitening import whiten_stem
 
 
@@ -63,7 +64,7 @@ def test_a_training_begins_with_it_and_says_so(tmp_path):
     recipe = Recipe(epochs=1, augment="none")
     job = Job(data="digits", whiten=True, network_settings={"width": 24}, method="source", recipe=recipe, test=None)
     data = load("digits", "fit")
-    model = job.model(data)
+    model = build_model(job, data)
     images = next(iter(batches(data, len(data))))[0]
     maps = model.classifier.layer1[0]((images - model.mean) / model.std)[:, 0, 1:-1, 1:-1]
     assert maps.var().item() == pytest.approx(1, abs=0.05)

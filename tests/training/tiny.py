@@ -33,6 +33,6 @@ class At(Observer):
     def __init__(self, step: int, action: Callable[[], None]):
         self.wanted, self.action = step, action
 
-    def step(self, step: int, figures: torch.Tensor, images: int) -> None:
+    def step(self, step: int, metrics: torch.Tensor, images: int) -> None:
         if step == self.wanted:
             self.action()

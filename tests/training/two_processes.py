@@ -18,9 +18,9 @@ class Recording(Stepper):
     losses_of_all: list[list[float]] = []  # noqa: RUF012
 
     def step(self, number: int, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        figures = super().step(number, images.double(), labels)
-        self.losses_of_all.append(mean_of_all(figures).tolist())
-        return figures
+        metrics = super().step(number, images.double(), labels)
+        self.losses_of_all.append(mean_of_all(metrics).tolist())
+        return metrics
 
 
 def main(synchronise: bool) -> None:

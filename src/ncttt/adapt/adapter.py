@@ -16,12 +16,12 @@ from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
 from ncttt.base.errors import InputError
+from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate
 from ncttt.model.norm import Policy
-from ncttt.model.optimizers import OptimizerFactory, make_optimizer
 from ncttt.model.snapshot import Snapshot
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import replace_file
+from ncttt.base.files import check_place, replace_file
 
 Values = Sequence[Any]
 
@@ -39,10 +39,7 @@ def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[Callable[[
     """
     path = Path(path)
     part = path.with_name(f"{path.name}.part")
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder")
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: {path.parent} is no folder")
+    check_place(path)
     try:
         file = part.open("w", newline="", encoding="utf-8")
     except OSError as error:
@@ -57,9 +54,9 @@ def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[Callable[[
         begun = True
 
     try:
-        yield add
+        with file:
+            yield add
     finally:
-        file.close()
         if begun:
             part.replace(path)
         else:

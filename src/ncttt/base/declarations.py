@@ -8,45 +8,68 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ncttt.base.errors import InputError
+
 
 class Declaration(NamedTuple):
-    """A module: its docstring, and the plain values that it and its classes assign, by name."""
+    """A module: its docstring, the plain values that it and its classes assign, its public functions' docstrings."""
 
     module: str
     docstring: str
     values: dict[str, Any]
     classes: dict[str, dict[str, Any]]
+    functions: dict[str, str]
 
 
 def declarations(package: str) -> list[Declaration]:
     """The modules and the packages directly inside a package, in the order of their names.
 
-    >>> [found.module for found in declarations("ncttt.base") if "declarations" in found.module]
+    >>> [declared.module for declared in declarations("ncttt.base") if "declarations" in declared.module]
     ['ncttt.base.declarations']
     """
     spec = find_spec(package)
     assert spec is not None
-    assert spec.submodule_search_locations is not None
+    assert spec.submodule_search_locations is not None, f"{package} is a file, not a package"
     places = [Path(place) for place in spec.submodule_search_locations]
     files = [file for place in places for file in (*place.glob("[!_]*.py"), *place.glob("[!_]*/__init__.py"))]
-    return sorted(_declaration(package, file) for file in files)
+    names = {file: file.parent.name if file.name == "__init__.py" else file.stem for file in files}
+    return [_declaration(f"{package}.{names[file]}", file) for file in sorted(files, key=lambda file: names[file])]
 
 
-def _declaration(package: str, file: Path) -> Declaration:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    name = file.parent.name if file.name == "__init__.py" else file.stem
+def declaration(module: str) -> Declaration:
+    """One module, wherever it lies; the packages around it are imported.
+
+    >>> declaration("ncttt.base.errors").functions
+    {'nearest': 'A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.'}
+    """
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise InputError(f"there is no module {module!r}")
+    return _declaration(module, Path(spec.origin))
+
+
+def _declaration(module: str, file: Path) -> Declaration:
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:  # no Python, or no text
+        raise InputError(f"{file} cannot be read as Python: {error}") from None
     classes = {node.name: _literals(node.body) for node in tree.body if isinstance(node, ast.ClassDef)}
-    return Declaration(f"{package}.{name}", ast.get_docstring(tree) or "", _literals(tree.body), classes)
+    functions = {
+        node.name: (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ")
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+    return Declaration(module, ast.get_docstring(tree) or "", _literals(tree.body), classes, functions)
 
 
 def _literals(body: list[ast.stmt]) -> dict[str, Any]:
-    """What is assigned to single names, where the value can be read without running anything."""
-    found = {}
+    """What is assigned to names, where the value can be read without running anything."""
+    values = {}
     for node in body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Name):
-            with suppress(ValueError):
-                found[target.id] = ast.literal_eval(node.value)
-    return found
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        with suppress(ValueError, TypeError):
+            value = ast.literal_eval(node.value)
+            values |= {target.id: value for target in targets if isinstance(target, ast.Name)}
+    return values

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
+
+from ncttt.base.errors import InputError
 
 try:
     import fcntl
@@ -13,14 +16,17 @@ except ImportError:  # not on Windows
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, own_name: bool = False) -> Iterator[IO[bytes]]:
     """A file to fill, which takes the place of `path` once the `with` block ends well.
 
-    A full disk, an error or a kill leaves the old file whole.
+    A full disk, an error or a kill leaves the old file whole. With `own_name` several processes may write the same path
+    at a time: each fills a file that no other one knows, and the last to end stays.
     """
-    with _filling(path) as file:
+    check_place(path)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.new") if own_name else temporary(path)
+    with _filling(part) as file:
         yield file
-    os.replace(temporary(path), path)
+    os.replace(part, path)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -30,9 +36,11 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:
     """Fill all temporary files first, then rename them one after another: a full disk leaves all old files whole."""
+    for path in contents:
+        check_place(path)
     try:
         for path, content in contents.items():
-            with _filling(path) as file:
+            with _filling(temporary(path)) as file:
                 file.write(content)
         for path in contents:
             os.replace(temporary(path), path)
@@ -42,16 +50,24 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
         raise
 
 
+def check_place(path: Path) -> None:
+    """Raise an `InputError` where no file of that name can be."""
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: {path.parent} is no folder")
+
+
 @contextmanager
-def _filling(path: Path) -> Iterator[IO[bytes]]:
-    """The temporary file of a path, on the disk when the `with` block ends, gone if it fails."""
+def _filling(part: Path) -> Iterator[IO[bytes]]:
+    """A temporary file, on the disk when the `with` block ends, gone if it fails."""
     try:
-        with temporary(path).open("wb") as file:
+        with part.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        temporary(path).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 

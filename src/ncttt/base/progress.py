@@ -26,13 +26,26 @@ class ProgressDisplay:
         self._told, self._state = self._began, ""
         self._bar = self._make_bar() if sys.stderr.isatty() else None
 
+    @property
+    def live(self) -> bool:
+        """Whether there is a bar."""
+        return self._bar is not None
+
     def __enter__(self) -> ProgressDisplay:
+        return self.start()
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> ProgressDisplay:
+        """Show the bar, if there is one."""
         if self._bar is not None:
             self._bar.start()
             self._task = self._bar.add_task("", total=self.total, completed=self.done, state="")
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def stop(self) -> None:
+        """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.stop()
 
@@ -48,8 +61,9 @@ class ProgressDisplay:
             self._bar.update(self._task, completed=done, total=self.total, state=self._state)
         elif self.lines and (time.monotonic() - self._told >= SECONDS or done == self.total):
             self._told = time.monotonic()
-            of = f"/{self.total}" if self.total else ""
-            self.say(f"{done}{of} {self.unit}, {clock(self.seconds_left())} left: {self._state}".rstrip(": "))
+            left = "" if self.total is None else f", {clock(self.seconds_left())} left"
+            state = f": {self._state}" if self._state else ""
+            self.say(f"{done}{f'/{self.total}' if self.total else ''} {self.unit}{left}{state}")
 
     def say(self, text: str) -> None:
         """A line of its own, above the bar."""

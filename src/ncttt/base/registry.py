@@ -23,7 +23,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     """Names and things of one kind; a thing is loaded when it is asked for, its name is known before.
 
     `built_in` gives a loader for each name that comes with this package, in the order of listings. `check` raises an
-    `InputError` for what is not of this kind.
+    `InputError` for what is not of this kind. A package whose thing cannot be loaded spoils no other name.
 
     >>> numbers = Registry("number", "ncttt.numbers", lambda: {"one": lambda: 1})
     >>> list(numbers), numbers["one"], numbers["math:pi"] > 3, "two" in numbers
@@ -42,15 +42,20 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
 
     def __getitem__(self, name: str) -> Thing:
         if name not in self._loaded:
-            if name in self._loaders:
-                thing = self._loaders[name]()
-            elif isinstance(name, str) and ":" in name:
-                thing = load_address(name)
-            else:
-                raise KeyError(name)
+            thing = self._load(name)
             self._check(name, thing)
             self._loaded[name] = thing
         return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name is known, whatever loading it gives, or an address can be loaded."""
+        if name in self._loaders:
+            return True
+        try:
+            self[str(name)]
+        except (KeyError, InputError):
+            return False
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)
@@ -66,25 +71,48 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
             raise InputError(f"no {self.kind} {name!r}{nearest(str(name), self)}") from None
 
     @cached_property
-    def _loaders(self) -> dict[str, Loader[Thing]]:
+    def announced(self) -> dict[str, str]:
+        """The addresses of what other packages announce, by name; nothing of theirs is imported."""
+        addresses = {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=self.group)}
         # What comes with this package goes before: nobody may replace it unnoticed.
-        announced = {point.name: point.load for point in entry_points(group=self.group)}
-        built_in = dict(self._built_in())
-        return {**built_in, **{name: load for name, load in announced.items() if name not in built_in}}
+        return {name: address for name, address in addresses.items() if name not in self._built_in()}
+
+    @cached_property
+    def _loaders(self) -> Mapping[str, Loader[Thing] | str]:
+        return {**self._built_in(), **self.announced}
+
+    def _load(self, name: str) -> Thing:
+        if name not in self._loaders:
+            if isinstance(name, str) and ":" in name:
+                return load_address(name)
+            raise KeyError(name)
+        loader = self._loaders[name]
+        if not isinstance(loader, str):
+            return loader()
+        try:
+            return load_address(loader)
+        except InputError as error:
+            raise InputError(f"an installed package announces the {self.kind} {name!r}, but {error}") from error
 
 
 def load_address(address: str) -> Any:
     """What `module:Name` names; modules are looked for in the current folder, too."""
     module, _, name = address.partition(":")
     try:
-        return _attribute(import_module(module), name)
+        return _attribute(_imported(module), name)
+    except Exception as error:  # whatever a stranger's module raises
+        raise InputError(f"cannot load {address!r}: {error}") from error
+
+
+def _imported(module: str) -> Any:
+    try:
+        return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0] or "" in sys.path:
-            raise InputError(f"cannot load {address!r}: {error}") from None
-    except (ImportError, AttributeError, ValueError, SyntaxError) as error:
-        raise InputError(f"cannot load {address!r}: {error}") from None
-    sys.path.insert(0, "")  # a command installed by pip does not look into the current folder
-    return load_address(address)
+            raise
+    # A command installed by pip does not look into the current folder. Last: what lies there must not hide a library.
+    sys.path.append("")
+    return import_module(module)
 
 
 def _attribute(module: Any, names: str) -> Any:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.training.job import Job, run_job
+from ncttt.training.job import Job
+from ncttt.training.launch import run_job
 from ncttt.training.recipe import Recipe
 from ncttt.training.warm import start_digest
 from ncttt.training.watching import Observer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 
+from ncttt.base.progress import clock
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.driver import Watcher
 from ncttt.benchmark.executors import Failure
 from ncttt.benchmark.table import Row
-from ncttt.training.watching import clock
 
 SECONDS = 10.0  # between two lines of a log
 

@@ -3,57 +3,11 @@
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
-
-from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
 from ncttt import __version__
 from ncttt.base.errors import InputError
-from ncttt.cli.parser import Parser
-
-DESCRIPTION = "Test-time training of image classifiers."
-Commands = dict[str, Any]  # a command's function, a group of them, or the group's help text under `_help`
-
-
-def command_table() -> Commands:
-    """Every command by name."""
-    from ncttt.cli.commands import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
-
-    return {
-        "demo": demo.demo,
-        "adapt": adapt.adapt,
-        "train": train.train_command,
-        "tune": tune.tune,
-        "bench": bench.bench,
-        "rows": {
-            "_help": "Show, export and seed the rows of a benchmark.",
-            "show": rows.show,
-            "export": rows.export,
-            "seed": rows.seed,
-        },
-        "report": report.report,
-        "figures": figures.figures,
-        "info": info.info,
-        "data": {
-            "_help": "List, fetch, verify, corrupt and show data sets.",
-            "list": data.list_,
-            "get": data.get,
-            "check": data.check,
-            "corrupt": data.corrupt,
-            "sheet": data.sheet,
-        },
-        "completion": completion.completion,
-    }
-
-
-def run(arguments: Sequence[str]) -> None:
-    """Parse the arguments and run the command they name."""
-    auto_cli(command_table(), args=list(arguments), parser_class=Parser, prog="ncttt", description=DESCRIPTION)
-
-
-def command_parser() -> ArgumentParser:
-    """The parser of all commands, to look at or to parse with; nothing runs."""
-    return capture_parser(lambda: run([]))
+from ncttt.cli.catalogue import find
+from ncttt.cli.help import group_help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"] or ["--help"]
     try:
-        run(arguments)
+        _run(arguments)
     except BrokenPipeError:
         # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,3 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ncttt: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _run(arguments: Sequence[str]) -> None:
+    command, rest = find(arguments)
+    if command.commands:
+        print(group_help(command), end="")
+        return
+    from ncttt.cli.parser import run_command  # jsonargparse takes 0.2 s, which a list of commands does without
+
+    run_command(command, rest)

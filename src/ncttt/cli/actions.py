@@ -1,58 +1,36 @@
-"""What a parser of the command line holds: its commands, its options and how they are written."""
+"""What the parser of a command holds: its options, what it takes without a name, and how they are written."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from argparse import Action, ArgumentParser
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
-
-from jsonargparse import ArgumentParser
 
 HIDDEN = ("help", "config", "print_config", "print_shtab")  # told once, by `ncttt --help`
 METAVARS = {int: "N", float: "X", list: "[A, B]", tuple: "[A, B]", dict: "{NAME: VALUE}"}
 
 
-def name_of(parser: ArgumentParser) -> str:
-    """What a user types to get here, as in `ncttt data get`."""
-    name = str(parser.prog).replace(" [options]", "")
-    return name if name.split()[0] == "ncttt" else "ncttt"
-
-
-def commands_of(parser: ArgumentParser) -> dict[str, ArgumentParser]:
-    """The commands below a parser, by name; none for one that runs."""
-    found = getattr(parser, "_subcommands_action", None)
-    return {} if found is None else dict(found._name_parser_map)
-
-
-def walk(parser: ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], ArgumentParser]]:
-    """Every parser with the words that lead to it, from this one down."""
-    yield words, parser
-    for name, below in commands_of(parser).items():
-        yield from walk(below, (*words, name))
-
-
-def options_of(parser: ArgumentParser) -> list[argparse.Action]:
+def options_of(parser: ArgumentParser) -> list[Action]:
     """The options of its own that a command has."""
     return [a for a in parser._actions if a.option_strings and a.dest not in HIDDEN and not a.dest.endswith(".help")]
 
 
-def positionals_of(parser: ArgumentParser) -> list[argparse.Action]:
+def positionals_of(parser: ArgumentParser) -> list[Action]:
     """What a command takes without a name."""
-    return [a for a in parser._actions if not a.option_strings and not commands_of(parser)]
+    return [a for a in parser._actions if not a.option_strings]
 
 
-def spelling(action: argparse.Action) -> str:
+def spelling(action: Action) -> str:
     """The option as it is written, with dashes."""
     return action.option_strings[0]
 
 
-def required(action: argparse.Action) -> bool:
+def required(action: Action) -> bool:
     """Whether a command cannot do without it."""
     return getattr(action, "needed", False)
 
 
-def plain_type(action: argparse.Action) -> Any:
+def plain_type(action: Action) -> Any:
     """The type of the values, without None and without what only Python can give."""
     hint = getattr(action, "_typehint", None)
     while get_origin(hint) in (Union, UnionType):
@@ -60,7 +38,7 @@ def plain_type(action: argparse.Action) -> Any:
     return hint
 
 
-def choices(action: argparse.Action) -> tuple[str, ...]:
+def choices(action: Action) -> tuple[str, ...]:
     """The values that a user may choose from, if there are such."""
     hint = plain_type(action)
     if hint is bool:
@@ -68,7 +46,7 @@ def choices(action: argparse.Action) -> tuple[str, ...]:
     return tuple(map(str, get_args(hint))) if get_origin(hint) is Literal else ()
 
 
-def metavar(action: argparse.Action) -> str:
+def metavar(action: Action) -> str:
     """What stands for the value: a letter, the choices, or the option's name."""
     hint = plain_type(action)
     if hint is bool and not action.default:

@@ -1,16 +1,15 @@
-"""What the parser found wrong, as one line that says what was asked, what was found and what there is."""
+"""What the parser of a command found wrong, as one line that says what was asked, what was found and what there is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import fields
-
-from jsonargparse import ArgumentParser
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import get_args
 
 from ncttt.base.errors import nearest
-from ncttt.benchmark.grid import Entry
-from ncttt.cli.actions import commands_of, name_of, options_of
+from ncttt.cli.actions import options_of, plain_type
 
 TYPES = {
     "<class 'int'>": "a whole number",
@@ -19,7 +18,6 @@ TYPES = {
     "<class 'list'>": "a list such as [A, B]",
     "<class 'dict'>": "settings such as {NAME: VALUE}",
 }
-Said = tuple[str, ArgumentParser]  # the sentence, and the parser whose help tells more
 
 
 def complaint(message: str, parser: ArgumentParser) -> str:
@@ -28,70 +26,57 @@ def complaint(message: str, parser: ArgumentParser) -> str:
     for pattern, say in COMPLAINTS:
         match = re.search(pattern, text)
         if match:
-            text, parser = say(match, parser)
+            text = say(match, parser)
             break
-    return f"{text} (see {name_of(parser)} --help)"
+    return f"{text} (see {parser.prog} --help)"
 
 
-def _no_command(match: re.Match[str], parser: ArgumentParser) -> Said:
-    return f"no command {match[1]!r}{nearest(match[1], commands_of(parser))}", parser
-
-
-def _command_missing(match: re.Match[str], parser: ArgumentParser) -> Said:
-    parser = _descend(match[1].split("."), parser)[0]
-    return f"{_short(parser)} needs a command: {', '.join(commands_of(parser))}", parser
-
-
-def _arguments_missing(match: re.Match[str], parser: ArgumentParser) -> Said:
-    found = [_descend(name.split("."), parser) for name in match[1].split(", ")]
-    command = found[0][0]
-    named = {action.dest: action.option_strings[0] for action in options_of(command)}
-    missing = [named.get(name, name.upper()) for _, name in found]
-    return f"{_short(command)} needs {' and '.join(missing)}", command
+def _arguments_missing(match: re.Match[str], parser: ArgumentParser) -> str:
+    spelled = {action.dest: action.option_strings[0] for action in options_of(parser)}
+    missing = [spelled.get(name, name.upper()) for name in match[1].split(", ")]
+    return f"{_short(parser)} needs {' and '.join(missing)}"
 
 
 def _short(parser: ArgumentParser) -> str:
-    return name_of(parser).removeprefix("ncttt ")
+    return parser.prog.removeprefix("ncttt ")
 
 
-def _descend(words: list[str], parser: ArgumentParser) -> tuple[ArgumentParser, str]:
-    """The parser that `data.get.name` belongs to, and the rest of the name."""
-    while words and words[0] in commands_of(parser):
-        parser, words = commands_of(parser)[words[0]], words[1:]
-    return parser, ".".join(words)
-
-
-def _wrong_value(match: re.Match[str], parser: ArgumentParser) -> Said:
+def _wrong_value(match: re.Match[str], parser: ArgumentParser) -> str:
     name, wanted, value = match.groups()
     literal = re.fullmatch(r"typing\.Literal\[(.*)\]", wanted)
     expected = " or ".join(re.findall(r"'([^']*)'", literal[1])) if literal else TYPES.get(wanted, wanted)
-    return f"{name.replace('_', '-')} must be {expected}; found {value!r}", parser
+    return f"{name.replace('_', '-')} must be {expected}; found {value!r}"
 
 
-def _no_file(match: re.Match[str], parser: ArgumentParser) -> Said:
-    return f"there is no configuration {match[1]}", parser
+def _no_file(match: re.Match[str], parser: ArgumentParser) -> str:
+    return f"there is no configuration {match[1]}"
 
 
-def _no_yaml(match: re.Match[str], parser: ArgumentParser) -> Said:
-    return f"the configuration is no YAML of options: {match[1]}", parser
+def _no_yaml(match: re.Match[str], parser: ArgumentParser) -> str:
+    return f"the configuration is no YAML of options: {match[1]}"
 
 
-def _no_option(match: re.Match[str], parser: ArgumentParser) -> Said:
+def _no_option(match: re.Match[str], parser: ArgumentParser) -> str:
     """An option or a key of a configuration that does not exist, with the nearest that do."""
-    asked = match[1].lstrip("-").split("=")[0].replace("-", "_")
-    known = {action.dest for action in options_of(parser)}
-    known |= {field.name for field in fields(Entry)} if known & {"methods", "checkpoint"} else set()
-    known |= {"help", "version", "debug"} if commands_of(parser) else {"config", "print_config"}
-    return f"no option {asked!r}{nearest(asked, sorted(known))}", parser
+    asked = ".".join(name for name in match.groups() if name).lstrip("-").split("=")[0].replace("-", "_")
+    known = {*_keys(parser), "config", "print_config"}
+    return f"no option {asked!r}{nearest(asked, sorted(known))}"
 
 
-def _too_much(match: re.Match[str], parser: ArgumentParser) -> Said:
-    return f"{_short(parser)} has no place for {match[1]!r}", parser
+def _keys(parser: ArgumentParser) -> Iterator[str]:
+    """The names of options, and of the keys inside those that are lists of settings."""
+    for action in options_of(parser):
+        yield action.dest
+        for kind in get_args(plain_type(action)):
+            if is_dataclass(kind):
+                yield from (field.name for field in fields(kind))
 
 
-COMPLAINTS: tuple[tuple[str, Callable[[re.Match[str], ArgumentParser], Said]], ...] = (
-    (r"argument \S*subcommand: invalid choice: '([^']*)'", _no_command),
-    (r"expected \"([\w.]*?)\.?subcommand\" to be one of", _command_missing),
+def _too_much(match: re.Match[str], parser: ArgumentParser) -> str:
+    return f"{_short(parser)} has no place for {match[1]!r}"
+
+
+COMPLAINTS: tuple[tuple[str, Callable[[re.Match[str], ArgumentParser], str]], ...] = (
     (r"arguments are required: (.+)", _arguments_missing),
     (r"Parser key \"config\": File does not exist: '(.+)'", _no_file),
     (
@@ -100,7 +85,7 @@ COMPLAINTS: tuple[tuple[str, Callable[[re.Match[str], ArgumentParser], Said]], .
     ),
     (r"Parser key \"[\w.]+\": Unable to load config '(.+?)'", _no_file),
     (r"(?:Problems parsing|Unexpected) config: (.+)", _no_yaml),
-    (r"[Oo]ption '([\w.:-]+)'", _no_option),
+    (r"(?:Group '([\w.]+)' does not accept )?[Oo]ption '([\w.:-]+)'", _no_option),
     (r"unrecognized arguments: (--[\w.-]+)", _no_option),
     (r"unrecognized arguments: (.+)", _too_much),
 )

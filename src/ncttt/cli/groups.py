@@ -1,18 +1,10 @@
-"""Which commands and which options stand together in the help; an option by its name, whatever command has it."""
+"""The order of the groups of commands in the help, and which options stand together, whatever command has them."""
+
+GROUPS = ("begin", "train and adapt", "measure", "show", "data", "shell")  # a command's file says which is its own
 
 FEW = 8  # options that need no groups
-OTHER_COMMANDS = "other commands"
 OTHER_OPTIONS = "options"
 RECIPE = "how to train"
-
-COMMANDS = {
-    "begin": ("demo", "info"),
-    "train and adapt": ("train", "adapt"),
-    "measure": ("bench", "tune", "rows"),
-    "show": ("report", "figures"),
-    "data": ("data",),
-    "shell": ("completion",),
-}
 
 OPTIONS = {
     "images": (

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import textwrap
+from argparse import SUPPRESS, Action, ArgumentParser
 from collections.abc import Iterable
 
-from jsonargparse import ArgumentParser
-
-from ncttt.cli.actions import commands_of, metavar, name_of, options_of, positionals_of, required, spelling
-from ncttt.cli.examples import EXAMPLES
-from ncttt.cli.groups import COMMANDS, FEW, OPTIONS, OTHER_COMMANDS, OTHER_OPTIONS, RECIPE
+from ncttt.cli.actions import metavar, options_of, positionals_of, required, spelling
+from ncttt.cli.catalogue import Command
+from ncttt.cli.groups import FEW, GROUPS, OPTIONS, OTHER_OPTIONS, RECIPE
 
 COMMON = {
     "-h, --help": "Show this help; after the name of a command, that of the command.",
@@ -24,73 +22,69 @@ COMMON = {
 Lines = list[str]
 
 
-def help_text(parser: ArgumentParser) -> str:
-    """The whole help of a parser."""
-    name = name_of(parser)
-    body = _of_commands(parser) if commands_of(parser) else _of_command(parser)
-    examples = EXAMPLES.get(name.removeprefix("ncttt").strip(), ())
-    usage = f"usage: {name} {_usage(parser)}".rstrip()
-    parts = [usage, "", *_wrapped(parser.description or "", ""), "", *body, *_titled("example", _indented(examples))]
-    return "\n".join(parts).rstrip() + "\n"
+def group_help(command: Command) -> str:
+    """The help of a group of commands, or of `ncttt` itself."""
+    texts = {name: first_sentence(below.help) for name, below in command.commands.items()}
+    if command.name != "ncttt":
+        body = [*_titled("commands", _entries(texts)), f"{command.name} COMMAND --help tells more.", ""]
+        return _page(command.name, "COMMAND [OPTIONS]", command.help, body, command.examples)
+    groups: dict[str, dict[str, str]] = {title: {} for title in GROUPS}
+    for name, below in command.commands.items():
+        groups.setdefault(below.group, {})[name] = texts[name]
+    body, column = [], max(map(len, texts)) + 4
+    for title, entries in groups.items():
+        body += _titled(title, _entries(entries, column))
+    body += _titled("options", _entries(COMMON))
+    return _page(command.name, "COMMAND [OPTIONS]", command.help, body, command.examples)
+
+
+def command_help(parser: ArgumentParser) -> str:
+    """The help of a command."""
+    body = _titled("arguments", _entries({metavar(a): _expand(a.help) for a in positionals_of(parser)}))
+    told = {a.dest: (_invocation(a), _told(a)) for a in options_of(parser)}
+    column = _column(invocation for invocation, _ in told.values())
+    for title, actions in _grouped(options_of(parser)).items():
+        body += _titled(title, _entries(dict(told[a.dest] for a in actions), column))
+    if options_of(parser):
+        body += [*_wrapped("--config, --print-config and --debug: see ncttt --help.", ""), ""]
+    return _page(parser.prog, _usage(parser), parser.description or "", body, (parser.epilog or "").splitlines())
+
+
+def _page(name: str, usage: str, text: str, body: Lines, examples: Iterable[str]) -> str:
+    parts = [f"usage: {name} {usage}".rstrip(), "", *_wrapped(text, ""), "", *body]
+    return "\n".join([*parts, *_titled("example", _indented(examples))]).rstrip() + "\n"
 
 
 def _usage(parser: ArgumentParser) -> str:
-    if commands_of(parser):
-        return "COMMAND [OPTIONS]"
     needed = [f"{spelling(a)} {metavar(a)}" for a in options_of(parser) if required(a)]
     given = [metavar(a) for a in positionals_of(parser)]
     rest = ["[OPTIONS]"] if options_of(parser) else []
     return " ".join([*given, *needed, *rest])
 
 
-def _of_commands(parser: ArgumentParser) -> Lines:
-    """Commands in their groups; below `ncttt` itself also the options that all have."""
-    known = {name: first_sentence(below.description or "") for name, below in commands_of(parser).items()}
-    if name_of(parser) != "ncttt":
-        return [*_titled("commands", _entries(known)), f"{name_of(parser)} COMMAND --help tells more.", ""]
-    grouped = {title: [name for name in names if name in known] for title, names in COMMANDS.items()}
-    rest = [name for name in known if not any(name in names for names in COMMANDS.values())]
-    lines, column = [], max(map(len, known)) + 4
-    for title, names in {**grouped, OTHER_COMMANDS: rest}.items():
-        lines += _titled(title, _entries({name: known[name] for name in names}, column))
-    return [*lines, *_titled("options", _entries(COMMON))]
-
-
-def _of_command(parser: ArgumentParser) -> Lines:
-    given = {metavar(a): _expand(a.help) for a in positionals_of(parser)}
-    lines = _titled("arguments", _entries(given))
-    told = {a.dest: (_invocation(a), _told(a)) for a in options_of(parser)}
-    column = _column(invocation for invocation, _ in told.values())
-    for title, actions in _grouped(options_of(parser)).items():
-        lines += _titled(title, _entries(dict(told[a.dest] for a in actions), column))
-    if options_of(parser):
-        lines += [*_wrapped("--config, --print-config and --debug: see ncttt --help.", ""), ""]
-    return lines
-
-
-def _grouped(actions: list[argparse.Action]) -> dict[str, list[argparse.Action]]:
+def _grouped(actions: list[Action]) -> dict[str, list[Action]]:
     """The options by the group that their name has, in one group if there are few."""
     if len(actions) <= FEW:
         return {"options": actions}
-    groups: dict[str, list[argparse.Action]] = {title: [] for title in (*OPTIONS, OTHER_OPTIONS, RECIPE)}
+    groups: dict[str, list[Action]] = {title: [] for title in (*OPTIONS, OTHER_OPTIONS, RECIPE)}
     for action in actions:
         home = next((title for title, names in OPTIONS.items() if action.dest in names), OTHER_OPTIONS)
         groups[RECIPE if action.dest.split(".")[0] == "recipe" else home].append(action)
     return groups
 
 
-def _invocation(action: argparse.Action) -> str:
+def _invocation(action: Action) -> str:
     return f"{spelling(action)} {metavar(action)}".rstrip()
 
 
-def _told(action: argparse.Action) -> str:
+def _told(action: Action) -> str:
     """The help of an option, with its default where that says something."""
     if action.dest == "recipe":
         return "File with the settings below."
     if required(action):
         return f"{_expand(action.help)} (required)"
     default = action.default
-    if default is None or default is False or default in (argparse.SUPPRESS, "", [], (), {}):
+    if default is None or default is False or default in (SUPPRESS, "", [], (), {}):
         return _expand(action.help)
     shown = f"[{', '.join(map(str, default))}]" if isinstance(default, (list, tuple)) else str(default)
     return f"{_expand(action.help)} (default: {shown.lower() if default is True else shown})"

@@ -1,12 +1,27 @@
-"""The parser of the command line: flags, dashes, help and complaints as `ncttt` wants them."""
+"""The parser of a command: flags, dashes, help and complaints as `ncttt` wants them."""
+
+from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
+from ncttt.cli.catalogue import Command
 from ncttt.cli.complaints import complaint
-from ncttt.cli.help import help_text
+from ncttt.cli.help import command_help
+
+
+def run_command(command: Command, arguments: Sequence[str]) -> None:
+    """Parse the arguments of a command and run it."""
+    examples = "\n".join(command.examples)
+    auto_cli(command.load(), args=list(arguments), parser_class=Parser, prog=command.name, epilog=examples)
+
+
+def parser_of(command: Command) -> ArgumentParser:
+    """The parser of a command, to look at or to parse with; nothing runs."""
+    return capture_parser(lambda: run_command(command, []))
 
 
 class Parser(ArgumentParser):
@@ -33,12 +48,12 @@ class Parser(ArgumentParser):
         return super()._parse_optional("--print_config" if arg_string == "--print-config" else arg_string)
 
     def format_help(self, formatter: Any = None) -> str:
-        """The help of a group of commands, or of one."""
-        return help_text(self)
+        """The help of the command."""
+        return command_help(self)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Say in one line what was wrong, and exit with code 2."""
-        sys.stderr.write(f"ncttt: {complaint(message, getattr(ex, 'subcommand_parser', None) or self)}\n")
+        sys.stderr.write(f"ncttt: {complaint(message, self)}\n")
         raise SystemExit(2)
 
 

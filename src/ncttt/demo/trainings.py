@@ -14,7 +14,8 @@ import torch
 from ncttt.base.errors import InputError
 from ncttt.base.pools import cores
 from ncttt.benchmark.executors import Failure, Processes
-from ncttt.training.job import Job, run_job
+from ncttt.training.job import Job
+from ncttt.training.launch import run_job
 from ncttt.training.recipe import Recipe
 from ncttt.training.watching import Observer
 

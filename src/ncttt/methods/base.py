@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, NamedTuple
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.base.optimizers import OPTIMIZERS
 from ncttt.model.branched import Branched, Features
 from ncttt.model.norm import Policy, batch_share
-from ncttt.model.optimizers import OPTIMIZERS
 
 
 class Objective(NamedTuple):

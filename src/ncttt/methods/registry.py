@@ -35,7 +35,7 @@ def listings() -> dict[str, Listing]:
     """The methods of this package by name, in the order of tables."""
     declared = [
         Listing(values["place"], values["name"], values["title"], f"{module}:{kind}")
-        for module, _, _, classes in declarations("ncttt.methods")
+        for module, _, _, classes, _ in declarations("ncttt.methods")
         for kind, values in classes.items()
         if "name" in values
     ]

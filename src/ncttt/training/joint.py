@@ -1,16 +1,16 @@
-"""The loss of joint training as one module, and the optimizers that lower it."""
+"""The loss of joint training as one module, the optimizers that lower it, and the model's modes meanwhile."""
 
-import contextlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.optimizers import make_optimizer
 from ncttt.model.branched import Branched
 from ncttt.model.modes import evaluating
-from ncttt.model.optimizers import OPTIMIZERS
 from ncttt.training.recipe import Recipe
 
 
@@ -50,7 +50,24 @@ def branch_only(model: Branched, recipe: Recipe) -> bool:
     return only
 
 
-@contextlib.contextmanager
+def make_optimizers(model: Branched, recipe: Recipe) -> list[tuple[torch.optim.Optimizer, float]]:
+    """The optimizer of the classifier, unless it is frozen, and that of the branch, with their highest rates."""
+    parts = []
+    if not branch_only(model, recipe):
+        parts.append((model.classifier, recipe.optimizer, recipe.lr, recipe.weight_decay))
+    if model.branch is not None:
+        parts.append((model.branch, recipe.branch_optimizer, recipe.branch_lr, recipe.branch_weight_decay))
+    made = []
+    for module, name, lr, weight_decay in parts:
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        nesterov = recipe.nesterov and recipe.momentum > 0
+        more = {"momentum": recipe.momentum, "nesterov": nesterov} if name == "sgd" else {}
+        if parameters:
+            made.append((make_optimizer(name, parameters, lr, weight_decay=weight_decay, **more), lr))
+    return made
+
+
+@contextmanager
 def training_mode(model: Branched, only_branch: bool) -> Iterator[None]:
     """Training mode inside the `with` block, evaluation mode after it; a frozen classifier stays in evaluation."""
     wanted = {parameter: parameter.requires_grad for parameter in model.classifier.parameters()}
@@ -69,18 +86,27 @@ def training_mode(model: Branched, only_branch: bool) -> Iterator[None]:
         model.eval()
 
 
-def make_optimizers(model: Branched, recipe: Recipe) -> list[tuple[torch.optim.Optimizer, float]]:
-    """The optimizer of the classifier, unless it is frozen, and that of the branch, with their highest rates."""
-    parts = []
-    if not branch_only(model, recipe):
-        parts.append((model.classifier, recipe.optimizer, recipe.lr, recipe.weight_decay))
-    if model.branch is not None:
-        parts.append((model.branch, recipe.branch_optimizer, recipe.branch_lr, recipe.branch_weight_decay))
-    made = []
-    for module, name, lr, weight_decay in parts:
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        nesterov = recipe.nesterov and recipe.momentum > 0
-        more = {"momentum": recipe.momentum, "nesterov": nesterov} if name == "sgd" else {}
-        if parameters:
-            made.append((OPTIMIZERS[name](parameters, lr=lr, weight_decay=weight_decay, **more), lr))
-    return made
+@contextmanager
+def compiled(model: Branched) -> Iterator[None]:
+    """Let the classifier's parts run through torch.compile inside the `with` block.
+
+    The compiler would keep the hooks of its first call, and a tap's hooks live for one call. So what is compiled is
+    the forward of every part that has no tapped layer inside it; hooks run between the parts as ever.
+    """
+    parts = list(_parts(model.classifier, model.layers))
+    for part in parts:
+        part.forward = torch.compile(part.forward)
+    try:
+        yield
+    finally:
+        for part in parts:
+            del part.forward
+
+
+def _parts(module: nn.Module, layers: tuple[str, ...], prefix: str = "") -> Iterator[nn.Module]:
+    for name, child in module.named_children():
+        path = f"{prefix}{name}"
+        if any(layer.startswith(f"{path}.") for layer in layers):
+            yield from _parts(child, layers, f"{path}.")
+        elif any(True for _ in child.parameters()):
+            yield child

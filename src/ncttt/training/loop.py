@@ -17,15 +17,14 @@ from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
 from ncttt.data import Batches, ImageSet, batches
 from ncttt.model.branched import Branched
-from ncttt.training.compiling import compiled
-from ncttt.training.figures import Epoch
-from ncttt.training.health import held_out_figures
-from ncttt.training.joint import training_mode
+from ncttt.training.epoch import Epoch
+from ncttt.training.evaluation import held_out_metrics
+from ncttt.training.joint import compiled, training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
 from ncttt.training.recipe import Recipe
 from ncttt.training.run import Progress, Run
 from ncttt.training.stepping import Stepper
-from ncttt.training.watching import Observer, watcher
+from ncttt.training.watching import Display, Observer
 from ncttt.zoo.checkpoint import describe
 
 
@@ -58,7 +57,7 @@ def train(
     model.forget()
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
-    observers = [watcher()] if observers is None else observers
+    observers = [Display()] if observers is None else observers
     training = _Training(model, data, recipe, held_out, None if run is None else Run(run), observers)
     training.run(resume, {} if about is None else dict(about))
     return training.progress.history
@@ -135,11 +134,11 @@ class _Training:
         progress, first = self.progress, number * self.steps_per_epoch
         sums, began = torch.tensor(progress.sums, device=self.device), monotonic() - progress.seconds
         for images, labels in self._batches(number):
-            figures = self.stepper.step(first + progress.step, images, labels)
-            sums += figures
+            metrics = self.stepper.step(first + progress.step, images, labels)
+            sums += metrics
             progress.step += 1
             for observer in self.observers:
-                observer.step(first + progress.step, figures, self.recipe.batch_size)
+                observer.step(first + progress.step, metrics, self.recipe.batch_size)
             if self._asked_to_stop(request):
                 progress.sums, progress.seconds = tuple(mean_of_all(sums).tolist()), monotonic() - began
                 self._keep()
@@ -172,10 +171,10 @@ class _Training:
 
     def _end_epoch(self, epoch: Epoch, began: float) -> None:
         if self.held_out is not None and place().first:
-            figures = held_out_figures(self.model, self.held_out, self.recipe.batch_size, self.recipe.seed)
-            epoch = replace(epoch, held_out=figures)
+            metrics = held_out_metrics(self.model, self.held_out, self.recipe.batch_size, self.recipe.seed)
+            epoch = replace(epoch, held_out=metrics)
             if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
-                for warning in self.model.method.warnings(figures):
+                for warning in self.model.method.warnings(metrics):
                     warn(f"after epoch {epoch.number}, {warning}", stacklevel=5)
         epoch = replace(epoch, seconds=monotonic() - began)
         self.progress = Progress([*self.progress.history, epoch])

@@ -38,8 +38,8 @@ def place() -> Place:
 
 @contextmanager
 def process_group(device: str) -> Iterator[str]:
-    """Join the group that torchrun announces in the environment, if any; gives the device of this process."""
-    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+    """Join the group that torchrun announces, unless that is done; gives the device of this process."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ or distributed.is_initialized():
         yield device
         return
     cuda = available(device).type == "cuda"
@@ -73,9 +73,9 @@ def any_process(flag: bool, device: torch.device) -> bool:
     """Whether the flag is set in any process."""
     if place().world == 1:
         return flag
-    found = torch.tensor(float(flag), device=device)
-    distributed.all_reduce(found, distributed.ReduceOp.MAX)
-    return bool(found)
+    highest = torch.tensor(float(flag), device=device)
+    distributed.all_reduce(highest, distributed.ReduceOp.MAX)
+    return bool(highest)
 
 
 def mean_of_all(values: Tensor) -> Tensor:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.base.optimizers import OPTIMIZERS
+from ncttt.training.schedules import SCHEDULES
 
-# By name only: the command line shows a recipe's help without waiting for torch.
-OPTIMIZERS = ("sgd", "adam", "adamw")
-SCHEDULES = ("one_cycle", "cosine", "multi_step", "constant")
-AUGMENTATIONS = ("none", "pad_crop_flip", "pad_crop_flip_cutout", "resize_crop_flip")
-PRECISIONS = ("float32", "bfloat16", "float16")
+# By name only, because the command line shows a recipe's help without waiting for torch.
+AUGMENTATIONS = ("none", "pad_crop_flip", "pad_crop_flip_cutout", "resize_crop_flip")  # functions of ncttt.data.augment
+PRECISIONS = ("float32", "bfloat16", "float16")  # types of torch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,8 +16,7 @@ from ncttt.base.files import replace_file
 from ncttt.base.provenance import origin
 from ncttt.data import ImageSet, batches
 from ncttt.model.branched import Branched
-from ncttt.training.curves import draw_curves
-from ncttt.training.figures import Epoch
+from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
 from ncttt.training.state import load_state, read_facts, save_state
 from ncttt.zoo.checkpoint import describe, load, save
@@ -90,7 +87,7 @@ class Run:
         if not self.writes:
             return
         if progress.history and progress.step == 0:
-            replace_file(self.folder / METRICS, _csv([epoch.row() for epoch in progress.history]))
+            write_metrics(progress.history, self.folder / METRICS)
             save(model, self.folder / "last")
             if best_epoch(progress.history) == len(progress.history):
                 save(model, self.folder / "best")
@@ -126,11 +123,3 @@ class Run:
 def best_epoch(history: Sequence[Epoch]) -> int:
     """The number of the epoch with the highest held-out accuracy, or else the last one; of equals the later."""
     return max(history, key=lambda epoch: (epoch.held_out.get("accuracy", 0.0), epoch.number)).number
-
-
-def _csv(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
-    return text.getvalue().encode()

@@ -1,9 +1,13 @@
 """Learning rates as a share of their peak, functions of progress alone, so that a resumed training needs no state."""
 
-import math
-from collections.abc import Sequence
+from __future__ import annotations
 
-from ncttt.training.recipe import Recipe
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ncttt.training.recipe import Recipe
 
 
 def one_cycle(progress: float, warmup: float = 0.2) -> float:
@@ -26,10 +30,15 @@ def multi_step(epoch: float, milestones: Sequence[int], gamma: float = 0.1) -> f
     return gamma ** sum(epoch >= milestone for milestone in milestones)
 
 
+# What a recipe's schedule gives when a share of the training, from 0 to 1, is done.
+SCHEDULES: dict[str, Callable[[Recipe, float], float]] = {
+    "one_cycle": lambda recipe, progress: one_cycle(progress, recipe.warmup),
+    "cosine": lambda recipe, progress: one_cycle(progress, warmup=0.0),
+    "multi_step": lambda recipe, progress: multi_step(progress * recipe.epochs, recipe.milestones, recipe.gamma),
+    "constant": lambda recipe, progress: 1.0,
+}
+
+
 def factor(recipe: Recipe, progress: float) -> float:
-    """The share of the peak rate that a recipe's schedule gives when `progress` of the training is done."""
-    if recipe.schedule == "multi_step":
-        return multi_step(progress * recipe.epochs, recipe.milestones, recipe.gamma)
-    if recipe.schedule == "constant":
-        return 1.0
-    return one_cycle(progress, recipe.warmup if recipe.schedule == "one_cycle" else 0.0)
+    """The share of the peak rate when `progress` of the training is done."""
+    return SCHEDULES[recipe.schedule](recipe, progress)

@@ -39,9 +39,9 @@ def load_state(path: Path, model: Branched, optimizers: Sequence[Optimizer]) -> 
     """Read a state into a model and its optimizers of the same making."""
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    found = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-    check_fit(model.state_dict(), completed(found), str(path))
-    model.load_state_dict(completed(found))
+    weights = completed({name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")})
+    check_fit(model.state_dict(), weights, str(path))
+    model.load_state_dict(weights)
     for number, optimizer in enumerate(optimizers):
         _fill(optimizer, tensors, f"optimizer.{number}.")
 

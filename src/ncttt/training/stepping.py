@@ -12,19 +12,13 @@ from torch.nn import functional
 
 from ncttt.base.errors import InputError
 from ncttt.base.parallel import Share, sharing
-from ncttt.data.augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
+from ncttt.data import augment
 from ncttt.model.branched import Branched
 from ncttt.training.joint import JointLoss, make_optimizers
 from ncttt.training.processes import any_process, place, wrapped
 from ncttt.training.recipe import Recipe
 from ncttt.training.schedules import factor
 
-AUGMENTATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "none": lambda images: images,
-    "pad_crop_flip": pad_crop_flip,
-    "pad_crop_flip_cutout": pad_crop_flip_cutout,
-    "resize_crop_flip": resize_crop_flip,
-}
 LARGE = 1_000_003  # a prime that keeps (seed, step, rank) apart
 LOOK_EVERY = {"cpu": 1}  # steps between looks at losses and signals; elsewhere looking makes the processor wait
 LOOK_SELDOM = 50
@@ -36,7 +30,7 @@ class Stepper:
     def __init__(self, model: Branched, recipe: Recipe, steps_per_epoch: int):
         self.model, self.recipe, self.steps_per_epoch = model, recipe, steps_per_epoch
         self.device, self.place = model.mean.device, place()
-        self.augment = recipe.augment if callable(recipe.augment) else AUGMENTATIONS[recipe.augment]
+        self.augment = augmentation(recipe.augment)
         if recipe.precision != "float32" and self.device.type == "cpu":
             # Many processors do it far slower, and some libraries crash on it.
             raise InputError(f"precision={recipe.precision!r} is for GPUs; this model is on the cpu: use float32")
@@ -61,16 +55,17 @@ class Stepper:
             for group in optimizer.param_groups:
                 group["lr"] = rate * self._factor(number)
             optimizer.zero_grad(set_to_none=True)
-        half = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(self.recipe.precision)
-        with sharing(share), torch.autocast(self.device.type, dtype=half, enabled=half is not None):
-            loss, figures = self.loss(self._prepared(number, images), labels)
+        precision = getattr(torch, self.recipe.precision)
+        mixed = torch.autocast(self.device.type, dtype=precision, enabled=precision != torch.float32)
+        with sharing(share), mixed:
+            loss, metrics = self.loss(self._prepared(number, images), labels)
         self._check_loss(number, loss)
         self.scaler.scale(loss).backward()
         self._clip()
         for optimizer in self.optimizers:
             self.scaler.step(optimizer)
         self.scaler.update()
-        return figures
+        return metrics
 
     def looks(self, done: int) -> bool:
         """Whether losses and signals are looked at when so many steps are done."""
@@ -130,6 +125,13 @@ class Stepper:
             raise InputError(f"the loss is {loss} at step {number + 1}, in epoch {epoch}{_ADVICE}")
         if any_process(False, self.device):
             raise InputError(f"the loss of another process is not finite{_ADVICE}")
+
+
+def augmentation(name: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The augmentation that a recipe names, or the function that it holds."""
+    if callable(name):
+        return name
+    return (lambda images: images) if name == "none" else getattr(augment, name)
 
 
 _ADVICE = "; the last good checkpoint is kept; try a lower lr, or clip=1"

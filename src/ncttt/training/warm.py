@@ -54,13 +54,13 @@ def _read(path: Path) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"{path} is no file of weights alone (safetensors or torch.save of a state dict): {reason}"
         ) from None
-    found = found.get("state_dict", found) if isinstance(found, dict) else found
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise InputError(f"{path} holds a {type(found).__name__}, not a dict of tensors by name")
-    return {name.removeprefix("module."): value for name, value in found.items()}
+    weights = content.get("state_dict", content) if isinstance(content, dict) else content
+    if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
+        raise InputError(f"{path} holds a {type(weights).__name__}, not a dict of tensors by name")
+    return {name.removeprefix("module."): value for name, value in weights.items()}

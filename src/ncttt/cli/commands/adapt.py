@@ -9,6 +9,9 @@ from typing import Any, TextIO
 
 from ncttt.adapt import adapt_folders
 
+EXAMPLE = "ncttt adapt --model digits-small-ncttt --images photos --out predictions.csv"
+GROUP = "train and adapt"
+
 
 def adapt(
     *, model: str, images: tuple[str, ...], out: str, trace: str | None = None, json: bool = False, **options: Any

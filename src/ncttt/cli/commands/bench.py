@@ -7,6 +7,8 @@ from typing import Any
 from ncttt.benchmark.grid import BLEND, Grid
 
 STORE = "runs/bench.sqlite"
+EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
+GROUP = "measure"
 
 
 def bench(

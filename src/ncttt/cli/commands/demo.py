@@ -7,6 +7,9 @@ from typing import Literal
 
 from ncttt.base.errors import InputError
 
+EXAMPLE = "ncttt demo --seed 1"
+GROUP = "begin"
+
 
 def demo(
     *,

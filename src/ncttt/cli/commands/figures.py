@@ -5,6 +5,9 @@ from typing import Any
 
 from ncttt.report.gallery import chosen, listing
 
+EXAMPLE = "ncttt figures method posterior --out runs/figures"
+GROUP = "show"
+
 
 def figures(
     names: list[str],

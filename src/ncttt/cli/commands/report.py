@@ -1,5 +1,8 @@
 """`ncttt report`: rows as one page, and their tables as files."""
 
+EXAMPLE = "ncttt report runs/bench.sqlite --out runs/report"
+GROUP = "show"
+
 
 def report(
     rows: list[str], *, out: str = "runs/report", title: str | None = None, examples: int = 12, json: bool = False

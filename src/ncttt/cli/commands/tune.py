@@ -8,6 +8,9 @@ from typing import Any
 
 from ncttt.benchmark.search import Search
 
+EXAMPLE = "ncttt tune --config configs/tune/digits.yaml --random 4 --out runs/tune"
+GROUP = "measure"
+
 
 def tune(
     *,
@@ -41,7 +44,7 @@ def tune(
     from ncttt.benchmark.tuning import cells_of_trials, ranked, trials
     from ncttt.benchmark.watching import watcher
     from ncttt.cli.bench_output import complain, search_as_csv, search_as_json, show
-    from ncttt.cli.training_config import read_job
+    from ncttt.training import read_job
 
     asked = Search(**search)
     job = None if asked.train is None else read_job(asked.train)

@@ -1,30 +1,6 @@
-"""`ncttt rows`: what a store holds, as files and back."""
+"""`ncttt rows show`: the rows of a store as a table."""
 
-
-def export(store: str, out: str) -> None:
-    """Write the rows of a store as CSV or Parquet.
-
-    Args:
-        store: File of the rows.
-        out: File to write; its name ends in .csv or .parquet.
-    """
-    from ncttt.benchmark.store import Store
-
-    with Store(_existing(store), read_only=True) as rows:
-        print(f"{rows.export(out)} rows in {out}")
-
-
-def seed(store: str, rows: str) -> None:
-    """Take rows from a CSV into a store, which is made if need be; cells that it has stay as they are.
-
-    Args:
-        store: File of the rows.
-        rows: CSV that `ncttt rows export` wrote.
-    """
-    from ncttt.benchmark.store import Store
-
-    with Store(store) as base:
-        print(f"{base.seed(rows)} new rows in {store}")
+EXAMPLE = "ncttt rows show runs/bench.sqlite"
 
 
 def show(store: str, *, json: bool = False) -> None:

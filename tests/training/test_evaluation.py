@@ -1,4 +1,4 @@
-"""The branch is watched: figures that mean what they say, and warnings when adaptation cannot help."""
+"""The branch is watched: metrics that mean what they say, and warnings when adaptation cannot help."""
 
 import math
 
@@ -8,53 +8,53 @@ import torch
 
 import ncttt
 from ncttt.data import load
-from ncttt.training.health import held_out_figures
+from ncttt.training.evaluation import held_out_metrics
 
 HEALTHY = {"auxiliary": 0.4, "bayes_floor": 0.2, "spread": 1.0}
 
 
-def figures(model: ncttt.Branched) -> dict[str, float]:
-    return held_out_figures(model, load("digits", "val"), batch_size=64)
+def metrics(model: ncttt.Branched) -> dict[str, float]:
+    return held_out_metrics(model, load("digits", "val"), batch_size=64)
 
 
 def test_means_do_not_depend_on_the_batches():
     model = ncttt.attach(ncttt.models.small(width=4), "layer2", ncttt.Source(), torch.rand(2, 3, 32, 32))
-    small, large = (held_out_figures(model, load("digits", "val"), size) for size in (7, 130))
+    small, large = (held_out_metrics(model, load("digits", "val"), size) for size in (7, 130))
     assert small == pytest.approx(large, rel=1e-5)
 
 
 def test_two_looks_see_the_same_noise_and_leave_the_model_alone():
     model = tiny.model().train()
-    assert figures(model) == figures(model)
+    assert metrics(model) == metrics(model)
     assert model.training
 
 
 def test_the_floor_is_the_entropy_of_the_labels():
-    found = figures(tiny.model(sigma_in=0.0))
-    assert found["bayes_floor"] == 0  # without inner noise every view is surely in or out
-    assert found["soft_label"] == 0.5
-    assert figures(tiny.model(sigma_in=0.999))["bayes_floor"] == pytest.approx(math.log(2), abs=1e-3)
+    certain = metrics(tiny.model(sigma_in=0.0))
+    assert certain["bayes_floor"] == 0  # without inner noise every view is surely in or out
+    assert certain["soft_label"] == 0.5
+    assert metrics(tiny.model(sigma_in=0.999))["bayes_floor"] == pytest.approx(math.log(2), abs=1e-3)
 
 
 def test_a_blind_discriminator_is_right_half_of_the_time_at_the_loss_of_a_guess():
     model = tiny.model()
     last = model.branch.heads[0].discriminator[-1]
     torch.nn.init.zeros_(last.weight), torch.nn.init.zeros_(last.bias)
-    found = figures(model)
-    assert found["in_out_accuracy"] == 0.5
-    assert found["auxiliary"] == pytest.approx(math.log(2), abs=1e-6)
-    assert "learned nothing" in model.method.warnings(found)[0]
+    blind = metrics(model)
+    assert blind["in_out_accuracy"] == 0.5
+    assert blind["auxiliary"] == pytest.approx(math.log(2), abs=1e-6)
+    assert "learned nothing" in model.method.warnings(blind)[0]
 
 
 def test_a_constant_projection_has_collapsed():
     model = tiny.model(scaling="none")
     torch.nn.init.zeros_(model.branch.heads[0].projector.weight)
-    found = figures(model)
-    assert found["spread"] == 0
-    assert any("collapsed" in warning for warning in model.method.warnings(found))
+    constant = metrics(model)
+    assert constant["spread"] == 0
+    assert any("collapsed" in warning for warning in model.method.warnings(constant))
 
 
-def test_a_healthy_branch_has_no_ailment():
+def test_a_healthy_branch_has_no_warning():
     assert ncttt.NCTTT().warnings(HEALTHY) == []
 
 

@@ -1,0 +1,4 @@
+"""List, fetch, verify, corrupt and show data sets."""
+
+EXAMPLE = "ncttt data list"
+GROUP = "data"
