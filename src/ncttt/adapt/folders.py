@@ -16,7 +16,7 @@ from ncttt.adapt.adapter import Adapter, Protocol
 from ncttt.adapt.batch import Trace
 from ncttt.adapt.image_files import Pictures, Planned, planned, read, tell_other_size
 from ncttt.base.errors import InputError
-from ncttt.data.ahead import read_ahead
+from ncttt.data.prefetch import prefetch
 from ncttt.methods import Method, Source
 
 
@@ -89,7 +89,7 @@ class FolderStream:
         tell_other_size(self.plan[0].files[0], self.size)
         self.adapter.reset()
         place, number = 0, 0
-        pictures = read_ahead(partial(read, size=self.size, skip_bad=self.skip_bad), self.plan, workers=1)
+        pictures = prefetch(partial(read, size=self.size, skip_bad=self.skip_bad), self.plan, workers=1)
         for batch, found in zip(self.plan, pictures, strict=True):
             if batch.place != place and self.adapter.protocol == "online":
                 self.adapter.reset()

@@ -17,7 +17,8 @@ Commands = dict[str, Any]  # a command's function, a group of them, or the group
 
 def command_table() -> Commands:
     """Every command by name."""
-    from ncttt.cli.commands import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
+    from ncttt.cli.commands import adapt, bench, completion, demo, figures, info, report, rows, train, tune
+    from ncttt.cli.commands.data import check, corrupt, get, list, sheet
 
     return {
         "demo": demo.demo,
@@ -36,11 +37,11 @@ def command_table() -> Commands:
         "info": info.info,
         "data": {
             "_help": "List, fetch, verify, corrupt and show data sets.",
-            "list": data.list_,
-            "get": data.get,
-            "check": data.check,
-            "corrupt": data.corrupt,
-            "sheet": data.sheet,
+            "list": list.list_,
+            "get": get.get,
+            "check": check.check,
+            "corrupt": corrupt.corrupt,
+            "sheet": sheet.sheet,
         },
         "completion": completion.completion,
     }

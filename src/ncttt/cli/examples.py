@@ -1,5 +1,7 @@
 """A worked example of each command, shown at the end of its help; a test parses every one."""
 
+from ncttt.cli.commands.data import check, corrupt, get, list, sheet
+
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": ("ncttt demo",),
     "demo": ("ncttt demo --seed 1",),
@@ -15,10 +17,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "figures": ("ncttt figures method posterior --out runs/figures",),
     "info": ("ncttt info --json",),
     "data": ("ncttt data list",),
-    "data list": ("ncttt data list --root datasets",),
-    "data get": ("ncttt data get cifar10",),
-    "data check": ("ncttt data check cifar10",),
-    "data corrupt": ("ncttt data corrupt digits --out digits-c --corruptions fog,contrast --severity 3,5",),
-    "data sheet": ("ncttt data sheet digits --out corruptions.png",),
+    "data list": (list.EXAMPLE,),
+    "data get": (get.EXAMPLE,),
+    "data check": (check.EXAMPLE,),
+    "data corrupt": (corrupt.EXAMPLE,),
+    "data sheet": (sheet.EXAMPLE,),
     "completion": ('eval "$(ncttt completion bash)"   # in ~/.bashrc',),
 }

@@ -30,8 +30,7 @@ def gather(root: str | None = None) -> dict[str, Any]:
     """What `ncttt info` shows, as JSON values."""
     import torch
 
-    from ncttt.data import data_root
-    from ncttt.data.sources import SOURCES, present
+    from ncttt.data import data_root, list_sets
     from ncttt.methods import METHODS
     from ncttt.nets import MODELS
 
@@ -47,7 +46,7 @@ def gather(root: str | None = None) -> dict[str, Any]:
         "networks": list(MODELS),
         "models": trained_models(),
         "root": str(where),
-        "data": [name for name in SOURCES if present(name, where)],
+        "data": [name for name, facts in list_sets(where).items() if facts["present"]],
     }
 
 

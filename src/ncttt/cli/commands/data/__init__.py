@@ -1,0 +1,1 @@
+"""List, fetch, verify, corrupt and show data sets."""

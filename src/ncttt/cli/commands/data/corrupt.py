@@ -1,0 +1,73 @@
+"""`ncttt data corrupt`: a corrupted copy of a data set, on disk."""
+
+import re
+from typing import Literal
+
+from ncttt import data
+from ncttt.base.errors import InputError
+
+EXAMPLE = "ncttt data corrupt digits --out digits-c --corruptions fog,contrast --severity 3,5"
+
+
+def corrupt(
+    name: str,
+    *,
+    out: str,
+    severity: str = "1-5",
+    corruptions: str = "all,extra",
+    split: str = "test",
+    seed: int = 0,
+    workers: int | None = None,
+    constants: Literal["cifar", "imagenet"] | None = None,
+    frost: str | None = None,
+    root: str | None = None,
+    image_size: int = 224,
+    skip_bad: bool = False,
+) -> None:
+    """Corrupt a data set into the layout of CIFAR-C: `<corruption>.npy` with a block per severity, `labels.npy`.
+
+    Args:
+        name: Name of a set, or path of an image folder.
+        out: Folder to write to; a run that was interrupted goes on there.
+        severity: Severities from 1 to 5, as `5`, `1-5` or `1,3,5`.
+        corruptions: Names separated by commas; `all` are the 15 of the benchmark, `extra` the 4 others.
+        split: Part of the set.
+        seed: Seed of the random corruptions.
+        workers: Number of processes; by default one a processor.
+        constants: Table of constants; by default chosen by the size of the images.
+        frost: Folder with photographs of frost; procedural textures by default.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
+        image_size: Size to which the files of an image folder are brought.
+        skip_bad: Leave out image files that cannot be read instead of stopping at the first.
+    """
+    folder = data.corrupt_set(
+        name,
+        out,
+        corruptions=corruptions,
+        severities=parse_severities(severity),
+        split=split,
+        seed=seed,
+        workers=workers,
+        constants=constants,
+        frost=frost,
+        root=root,
+        image_size=image_size,
+        skip_bad=skip_bad,
+    )
+    print(folder)
+
+
+def parse_severities(text: str) -> tuple[int, ...]:
+    """Severities from `5`, `1-5` or `1,3,5`.
+
+    >>> parse_severities("1-3,5")
+    (1, 2, 3, 5)
+    """
+    severities: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([1-5])(?:-([1-5]))?\s*", part)
+        first, last = (match[1], match[2] or match[1]) if match else ("", "")
+        if not match or first > last:
+            raise InputError(f"severities go from 1 to 5 and look like 5, 1-5 or 1,3,5; found {text!r}")
+        severities.update(range(int(first), int(last) + 1))
+    return tuple(sorted(severities))
