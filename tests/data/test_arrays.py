@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ncttt.base.errors import InputError
-from ncttt.data import load
-from ncttt.data.checking import check
+from ncttt.data import check, load
 
 
 @pytest.fixture
@@ -148,16 +147,18 @@ def test_a_folder_of_arrays_tells_which_corruptions_it_holds(cifar_c, split):
 
 
 def test_an_unfinished_corruption_is_called_so(cifar_c):
-    (cifar_c / "CIFAR-10-C/snow.npy.part").write_bytes(b"")
-    (cifar_c / "CIFAR-10-C/corruptions.json").write_text(json.dumps({"severities": [1, 2, 3, 4, 5]}))
+    told = {"severities": [1, 2, 3, 4, 5], "corruptions": ["fog", "gaussian_noise", "snow"]}
+    (cifar_c / "CIFAR-10-C/corruptions.json").write_text(json.dumps(told))
     with pytest.raises(InputError, match="snow is unfinished; run `ncttt data corrupt` again"):
         load("cifar10-c", "test", cifar_c, "snow", 1)
     findings = check("cifar10-c", cifar_c)
     assert findings["fog.npy"] == "ok"
-    assert findings["snow.npy.part"].startswith("unfinished")
+    assert findings["snow.npy"].startswith("unfinished")
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"severities": []}', '{"severities": 5}', '{"severities": ["1"]}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"corruptions": 5}', '{"severities": []}', '{"severities": 5}', '{"severities": ["1"]}']
+)
 def test_a_description_that_makes_no_sense(cifar_c, text):
     (cifar_c / "CIFAR-10-C/corruptions.json").write_text(text)
     with pytest.raises(InputError, match=r"corruptions\.json"):

@@ -9,8 +9,8 @@ import pytest
 
 from ncttt.base.errors import InputError
 from ncttt.data import load
-from ncttt.data.classes import CIFAR100
-from ncttt.data.pickles import read_pickle
+from ncttt.data.cifar_files import read_pickle
+from ncttt.data.sets.cifar100 import CLASSES
 
 
 def planes(images: np.ndarray) -> np.ndarray:
@@ -62,12 +62,12 @@ def test_cifar100_takes_fine_labels_and_the_names_of_its_meta_file(tmp_path, pic
     fine = np.arange(30) * 3 % 100
     entries = {b"data": planes(pictures(30)), b"fine_labels": fine.tolist(), b"coarse_labels": [0] * 30}
     write_pickled(folder / "test", entries)
-    write_pickled(folder / "meta", {b"fine_label_names": [name.encode() for name in CIFAR100]})
+    write_pickled(folder / "meta", {b"fine_label_names": [name.encode() for name in CLASSES]})
     data = load("cifar100", "test", tmp_path)
     assert np.array_equal(data.images, pictures(30))
     assert np.array_equal(data.labels, fine)
-    assert data.classes == CIFAR100
-    assert len(CIFAR100) == len(set(CIFAR100)) == 100
+    assert data.classes == CLASSES
+    assert len(CLASSES) == len(set(CLASSES)) == 100
 
 
 def test_held_out_part_is_fixed_balanced_and_apart_from_the_rest(tmp_path, pictures):

@@ -11,8 +11,7 @@ from safetensors.torch import load_file
 from ncttt import Branched, Source, zoo
 from ncttt import load as load_model
 from ncttt.cli import main
-from ncttt.data import batches, load
-from ncttt.data.checking import check
+from ncttt.data import batches, check, load
 from ncttt.nets import resnet20
 
 pytestmark = pytest.mark.network

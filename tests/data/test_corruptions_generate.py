@@ -10,13 +10,15 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from ncttt.base.errors import InputError
-from ncttt.data.corruptions import CORRUPTIONS, corrupt, generate, generation, stack
+from ncttt.base.files import temporary
+from ncttt.data.corruptions import CORRUPTIONS, corrupt, generate, generation
 
 NAMES = ["fog", "gaussian_noise", "jpeg_compression"]
 
@@ -153,21 +155,21 @@ generate(images, np.arange(25) % 10, sys.argv[1], corruptions=["fog", "gaussian_
 """
 
 
-def test_a_killed_run_goes_on_where_it_was_and_gives_the_same_bytes(tmp_path, small_pieces, monkeypatch):
+def test_a_killed_run_redoes_the_file_in_hand_and_gives_the_same_bytes(tmp_path, small_pieces, monkeypatch):
     images, labels = a_set()
     whole = generate(images, labels, tmp_path / "whole", corruptions=NAMES, workers=1)
     out = tmp_path / "killed"
     run = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(out)])
-    wait_for(lambda: pieces_done(out, "gaussian_noise") >= 2, run)
+    half = temporary(out / "gaussian_noise.npy")
+    wait_for(lambda: half.exists() and half.stat().st_size > 2 * 10 * 32 * 32 * 3, run)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
-    assert (out / "fog.npy").exists()
+    assert (out / "fog.npy").read_bytes() == (whole / "fog.npy").read_bytes()
     assert not (out / "gaussian_noise.npy").exists()
-    left_to_do = 30 - pieces_done(out, "gaussian_noise")
-    calls = []
-    monkeypatch.setattr(generation, "corrupt", lambda *a, **k: calls.append(a) or corrupt(*a, **k))
+    asked = []
+    monkeypatch.setattr(generation, "corrupt", lambda x, name, *a, **k: asked.append(name) or corrupt(x, name, *a, **k))
     generate(images, labels, out, corruptions=NAMES, workers=1)
-    assert len(calls) == left_to_do
+    assert asked == ["gaussian_noise"] * 15 + ["jpeg_compression"] * 15
     assert contents(out) == contents(whole)
 
 
@@ -185,14 +187,14 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from ncttt.data.corruptions.workers import run_all
+from ncttt.data.prefetch import in_processes
 
 def work(folder):
     Path(folder, f"{os.getpid()}.pid").touch()
     time.sleep(1)
 
 if __name__ == "__main__":
-    list(run_all(work, [sys.argv[1]] * 1000, 2))
+    list(in_processes(work, [sys.argv[1]] * 1000, 2))
 """
 
 
@@ -210,7 +212,7 @@ def test_ctrl_c_while_workers_start_is_answered_by_the_parent_alone(tmp_path):
 INTERRUPTED = """
 import os, signal, sys, time
 from pathlib import Path
-from ncttt.data.corruptions.workers import run_all
+from ncttt.data.prefetch import in_processes
 
 def work(folder):
     time.sleep(0.1)
@@ -218,7 +220,7 @@ def work(folder):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     try:
-        list(run_all(work, [sys.argv[1]] * 1000, 2))
+        list(in_processes(work, [sys.argv[1]] * 1000, 2))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
 else:
@@ -243,35 +245,6 @@ def wait_for(condition, run=None, seconds=60):
         time.sleep(0.02)
 
 
-def pieces_done(out, name):
-    journal = out / f"{name}.npy.done"
-    return journal.read_text().count("\n") if journal.exists() else 0
-
-
-def test_a_torn_line_of_the_journal_is_not_believed(tmp_path):
-    half = stack.Stack(tmp_path / "fog.npy", (30, 32, 32, 3))
-    assert half.begin() == set()
-    half.record(0)
-    half.record(10)
-    with open(half.journal, "a") as file:
-        file.write("2")
-    assert half.begin() == {0, 10}
-    half.record(20)
-    assert half.begin() == {0, 10, 20}
-
-
-@pytest.mark.parametrize("junk", [b"\0" * 40, b"\0\0\n", b"\xff\xfe 7\n", b"-5\n2x\n\n", b"9" * 5000 + b"\n"])
-def test_junk_in_the_journal_is_not_believed(tmp_path, junk):
-    half = stack.Stack(tmp_path / "fog.npy", (30, 32, 32, 3))
-    half.begin()
-    half.record(0)
-    with open(half.journal, "ab") as file:
-        file.write(junk)
-    assert half.begin() == {0}
-    half.record(10)
-    assert half.begin() == {0, 10}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -292,7 +265,7 @@ def test_a_folder_made_with_other_settings_is_refused_and_kept(tmp_path, change,
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["fog.npy", "labels.npy", "fog.npy.part", "fog.npy.done", "snow.npy", "snow.npy.part"])
+@pytest.mark.parametrize("name", ["fog.npy", "labels.npy", "snow.npy"])
 def test_files_of_unknown_making_are_refused_and_kept(tmp_path, name):
     (tmp_path / name).write_bytes(b"somebody's own")
     with pytest.raises(InputError, match=f"{name} but no corruptions.json"):
@@ -302,17 +275,32 @@ def test_files_of_unknown_making_are_refused_and_kept(tmp_path, name):
 
 def test_the_rest_of_a_run_with_another_seed_is_not_mixed_in(tmp_path, small_pieces):
     options = {"corruptions": ["fog"], "severities": [3], "workers": 1}
+    killed, fresh = tmp_path / "killed", generate(*a_set(), tmp_path / "fresh", seed=2, **options)
 
     def stop(done, total):
         if done >= 10:
+            temporary(killed / "fog.npy").rename(tmp_path / "half")  # Ctrl-C removes it, a kill would not
+            raise KeyboardInterrupt
+
+    with pytest.raises((KeyboardInterrupt, FileNotFoundError)):
+        generate(*a_set(), killed, seed=1, progress=stop, **options)
+    with pytest.raises(InputError, match="seed 1 there, 2 asked"):
+        generate(*a_set(), killed, seed=2, **options)
+    for path in killed.iterdir():
+        path.unlink()
+    (tmp_path / "half").rename(temporary(killed / "fog.npy"))
+    generate(*a_set(), killed, seed=2, **options)
+    assert contents(killed) == contents(fresh)
+
+
+def test_an_interrupted_run_leaves_whole_files_only(tmp_path, small_pieces):
+    def stop(done, total):
+        if done >= 40:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(*a_set(), tmp_path, seed=1, progress=stop, **options)
-    for path in [*tmp_path.glob("*.npy"), *tmp_path.glob("*.json")]:
-        path.unlink()
-    with pytest.raises(InputError, match=r"fog\.npy\.part, fog\.npy\.done but no corruptions\.json"):
-        generate(*a_set(), tmp_path, seed=2, **options)
+        generate(*a_set(), tmp_path, corruptions=["fog", "snow"], severities=[3], progress=stop, workers=2)
+    assert set(contents(tmp_path)) == {"fog.npy", "labels.npy", "corruptions.json"}
 
 
 def test_a_finished_file_that_was_damaged_is_refused(tmp_path):
@@ -344,22 +332,33 @@ def test_newer_libraries_matter_only_if_something_is_left_to_do(tmp_path):
 def test_a_full_disk_is_told_and_nothing_finished_is_lost(tmp_path, small_pieces, monkeypatch):
     images, labels = a_set()
     whole = generate(images, labels, tmp_path / "whole", corruptions=NAMES, workers=1)
-    out, written = tmp_path / "full", stack.Stack.write
+    out, opened = tmp_path / "full", generation.replacing
 
-    def until_full(self, first_row, rows):
-        if self.path.name == "gaussian_noise.npy" and first_row >= 50:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.part))
-        written(self, first_row, rows)
+    @contextmanager
+    def until_full(path):
+        with opened(path) as file:
+            yield file if path.name != "gaussian_noise.npy" else FullDisk(file)
 
     with monkeypatch.context() as full:
-        full.setattr(stack.Stack, "write", until_full)
+        full.setattr(generation, "replacing", until_full)
         with pytest.raises(InputError, match=r"no room for \d+ MiB .*No space left .*run again to go on"):
             generate(images, labels, out, corruptions=NAMES, workers=1)
     assert (out / "fog.npy").read_bytes() == (whole / "fog.npy").read_bytes()
-    assert not (out / "gaussian_noise.npy").exists()
-    assert pieces_done(out, "gaussian_noise") == 6
+    assert set(contents(out)) == {"fog.npy", "labels.npy", "corruptions.json"}
     generate(images, labels, out, corruptions=NAMES, workers=1)
     assert contents(out) == contents(whole)
+
+
+class FullDisk:
+    """A file on a disk that has room for a few pieces more."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def write(self, content):
+        if self.file.tell() > 5 * 10 * 32 * 32 * 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "somewhere")
+        return self.file.write(content)
 
 
 def test_a_real_limit_on_file_size_is_told_like_a_full_disk(tmp_path, small_pieces):

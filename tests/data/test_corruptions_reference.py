@@ -8,8 +8,8 @@ import pytest
 from scipy import ndimage
 
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt
-from ncttt.data.corruptions.constants import CONSTANTS
 from ncttt.data.corruptions.randomness import Draws
+from ncttt.data.corruptions.registry import BY_NAME
 from ncttt.data.corruptions.textures import textures_for
 
 ALL = CORRUPTIONS + EXTRA
@@ -40,7 +40,7 @@ def draw_for(name, severity, index, seed=3):
 
 
 def expected(image, name, severity, table, index):
-    constants = CONSTANTS[table][name][severity - 1]
+    constants = BY_NAME[name].tables[table][severity - 1]
     if name == "frost":
         constants = (*constants, textures_for(*image.shape[:2], table, 3))
     return getattr(slow, name)(image, draw_for(name, severity, index), *constants)

@@ -7,12 +7,12 @@ import pytest
 from scipy import ndimage, stats
 
 from ncttt.base.errors import InputError
-from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt
-from ncttt.data.corruptions.constants import CIFAR, CONSTANTS, IMAGENET, table_for
+from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, table_for
 from ncttt.data.corruptions.ice import ice_pictures
-from ncttt.data.corruptions.plasma import plasma
-from ncttt.data.corruptions.poisson import level_probabilities
+from ncttt.data.corruptions.noise import level_probabilities
 from ncttt.data.corruptions.randomness import Draws
+from ncttt.data.corruptions.registry import BY_NAME
+from ncttt.data.corruptions.weather import plasma
 
 ALL = CORRUPTIONS + EXTRA
 # Their constants rise in one respect and fall in another (frost: what is added and what is taken away partly cancel).
@@ -160,9 +160,9 @@ def test_streams_of_different_images_draws_and_settings_are_unrelated():
 
 
 def test_tables_name_all_corruptions_at_five_severities():
-    for table in CONSTANTS.values():
-        assert set(table) == set(ALL)
-        assert all(len(levels) == 5 for levels in table.values())
+    for name in ALL:
+        assert set(BY_NAME[name].tables) == {"cifar", "imagenet"}
+        assert all(len(levels) == 5 for levels in BY_NAME[name].tables.values())
 
 
 # The published values at severities 1 and 5, typed a second time.
@@ -193,9 +193,9 @@ def test_tables_name_all_corruptions_at_five_severities():
     ],
 )  # fmt: skip
 def test_constants_at_both_ends_of_the_table(name, cifar, imagenet):
-    for table, (first, last) in ((CIFAR, cifar), (IMAGENET, imagenet)):
-        assert table[name][0] == pytest.approx(first)
-        assert table[name][4] == pytest.approx(last)
+    for table, (first, last) in (("cifar", cifar), ("imagenet", imagenet)):
+        assert BY_NAME[name].tables[table][0] == pytest.approx(first)
+        assert BY_NAME[name].tables[table][4] == pytest.approx(last)
 
 
 def test_documented_constants_are_those_of_the_code():
@@ -204,8 +204,8 @@ def test_documented_constants_are_those_of_the_code():
     documented = {name.strip(): cells for name, _, *cells in rows if name.strip() in ALL}
     assert set(documented) == set(ALL)
     for name, cells in documented.items():
-        for table, cell in zip((CIFAR, IMAGENET), cells, strict=True):
-            np.testing.assert_allclose(table[name], read_constants(cell), err_msg=name)
+        for table, cell in zip(("cifar", "imagenet"), cells, strict=True):
+            np.testing.assert_allclose(BY_NAME[name].tables[table], read_constants(cell), err_msg=name)
 
 
 def read_constants(cell):

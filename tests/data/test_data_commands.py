@@ -9,9 +9,9 @@ from PIL import Image
 
 from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.cli.commands.data import parse_severities
+from ncttt.cli.commands.data.corrupt import parse_severities
 from ncttt.data import load
-from ncttt.data.decoded import NAME, decoded
+from ncttt.data.corrupting import DECODED, decoded
 
 
 def test_list_shows_every_set_and_what_is_there(tmp_path, capsys):
@@ -141,7 +141,7 @@ def test_nothing_is_decoded_for_a_run_that_cannot_succeed(pets, wrong, said, cap
     def never(*_):
         raise AssertionError("decoded")
 
-    monkeypatch.setattr("ncttt.data.lazy.decode", never)
+    monkeypatch.setattr("ncttt.data.image_files.decode", never)
     assert main([*command, *wrong]) == 2
     assert said in capsys.readouterr().err
 
@@ -149,7 +149,7 @@ def test_nothing_is_decoded_for_a_run_that_cannot_succeed(pets, wrong, said, cap
 def test_decoded_images_of_a_killed_run_are_replaced_and_removed(pets):
     command, out = pets
     out.mkdir()
-    (out / NAME).write_bytes(b"left behind")
+    (out / DECODED).write_bytes(b"left behind")
     assert main(command) == 0
     assert sorted(path.name for path in out.iterdir()) == ["corruptions.json", "labels.npy", "shot_noise.npy"]
 
@@ -164,7 +164,7 @@ def test_an_array_needs_no_decoding(tmp_path, pictures):
 def test_a_full_disk_while_decoding_is_an_error(class_folder, tmp_path, monkeypatch):
     # /dev/full answers every write with "no space left on device"; a memory map would end the process.
     images = load(str(class_folder), "all", image_size=224).images
-    (tmp_path / NAME).symlink_to("/dev/full")
+    (tmp_path / DECODED).symlink_to("/dev/full")
     monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
     with pytest.raises(OSError, match="No space left on device"), decoded(images, tmp_path):
         pass
@@ -174,7 +174,8 @@ def test_an_unfinished_set_is_not_taken_for_a_whole_one(tmp_path, capsys):
     out = tmp_path / "CIFAR-10-C"
     command = ["data", "corrupt", "digits", "--out", str(out), "--corruptions", "contrast", "--severity", "1"]
     assert main(command) == 0
-    (out / "contrast.npy").rename(out / "contrast.npy.part")
+    (out / "contrast.npy").unlink()  # as after a kill in the middle of it
+    (out / ".contrast.npy.new").write_bytes(b"half")
     capsys.readouterr()
     main(["data", "list", "--root", str(tmp_path), "--json"])
     row = json.loads(capsys.readouterr().out)["sets"]["cifar10-c"]
@@ -182,9 +183,11 @@ def test_an_unfinished_set_is_not_taken_for_a_whole_one(tmp_path, capsys):
     main(["data", "list", "--root", str(tmp_path)])
     assert "cifar10-c     unfinished" in capsys.readouterr().out
     assert main(["data", "check", "cifar10-c", "--root", str(tmp_path)]) == 2
-    assert "contrast.npy.part: unfinished" in capsys.readouterr().out
-    (out / "contrast.npy.part").unlink()
+    assert "contrast.npy: unfinished" in capsys.readouterr().out
     assert main(["data", "check", str(out)]) == 2
+    assert main(command) == 0
+    assert main(["data", "check", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["contrast.npy", "corruptions.json", "labels.npy"]
 
 
 def test_check_finds_a_generated_file_that_has_changed(tmp_path, capsys):

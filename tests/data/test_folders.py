@@ -10,9 +10,8 @@ from PIL import Image, ImageOps
 from ncttt.base.errors import InputError
 from ncttt.data import batches, folder, load
 from ncttt.data.archives import unpack
-from ncttt.data.classes import VISDA
-from ncttt.data.decoding import decode
-from ncttt.data.lazy import LazyImages
+from ncttt.data.image_files import LazyImages, decode
+from ncttt.data.sets.visda_c import VisdaC
 
 
 def test_a_class_a_folder(class_folder):
@@ -210,7 +209,7 @@ def visda(tmp_path):
     for split, kind in (("train", "png"), ("validation", "jpg"), ("test", "jpg")):
         lines = []
         for label in reversed(range(12)):
-            place = f"trunk{label % 3:02d}" if split == "test" else VISDA[label]
+            place = f"trunk{label % 3:02d}" if split == "test" else VisdaC.classes[label]
             (tmp_path / "visda-c" / split / place).mkdir(parents=True, exist_ok=True)
             name = f"{place}/{label}_object 1.{kind}"
             Image.new("RGB", (24, 20), (20 * label, 0, 0)).save(tmp_path / "visda-c" / split / name)
@@ -222,7 +221,7 @@ def visda(tmp_path):
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_visda_c(visda, split):
     data = load("visda-c", split, visda, image_size=16)
-    assert data.classes == VISDA
+    assert data.classes == VisdaC.classes
     assert data.labels.tolist() == list(reversed(range(12)))
     red = data.images[np.arange(12)][:, 8, 8, 0].astype(int)
     assert np.abs(red - 20 * data.labels).max() <= 3
@@ -249,7 +248,7 @@ def test_a_listed_file_that_is_missing_is_named(visda):
 
 def test_a_list_in_any_folder_names_its_classes_by_their_folders(visda):
     data = load(str(visda / "visda-c/train"), "all")
-    assert data.classes == VISDA
+    assert data.classes == VisdaC.classes
 
 
 def test_layout_of_imagenet_c(class_folder):

@@ -6,16 +6,13 @@ import os
 import resource
 import shutil
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ncttt.base.errors import InputError
-from ncttt.data import get, load
-from ncttt.data.checking import check
-from ncttt.data.sources import SOURCES, Download
+from ncttt.data import DATA_SETS, Download, check, get, load
 
 
 def md5(body: bytes) -> str:
@@ -40,15 +37,12 @@ def batches_of_bytes(pictures):
 
 @pytest.fixture
 def home(server, monkeypatch, batches_of_bytes):
-    """A home that serves a very small CIFAR-10, known to the table of sources; npm is not installed."""
+    """A home that serves a very small CIFAR-10; npm is not installed."""
     archive = tar_of({f"cifar-10-batches-bin/{name}": body for name, body in batches_of_bytes.items()})
     server.files["cifar.tar.gz"] = archive
-    small = replace(
-        SOURCES["cifar10"],
-        downloads=(Download(server.url("cifar.tar.gz"), md5(archive)),),
-        hashes={name: md5(body) for name, body in batches_of_bytes.items()},
-    )
-    monkeypatch.setitem(SOURCES, "cifar10", small)
+    downloads = (Download(server.url("cifar.tar.gz"), md5(archive)),)
+    monkeypatch.setattr(DATA_SETS["cifar10"], "downloads", downloads)
+    monkeypatch.setattr(DATA_SETS["cifar10"], "hashes", {name: md5(body) for name, body in batches_of_bytes.items()})
     monkeypatch.setenv("PATH", "")
     return server
 
@@ -121,7 +115,7 @@ def test_a_linked_folder_is_filled_where_the_link_leads(home, tmp_path):
 def test_a_page_instead_of_an_archive_is_not_kept(server, monkeypatch, tmp_path):
     server.files["train.tar"] = b"<html>moved</html>"
     downloads = (Download(server.url("train.tar"), None, "train"),)
-    monkeypatch.setitem(SOURCES, "visda-c", replace(SOURCES["visda-c"], downloads=downloads))
+    monkeypatch.setattr(DATA_SETS["visda-c"], "downloads", downloads)
     with pytest.raises(InputError, match="not an archive"):
         get("visda-c", tmp_path)
     server.files["train.tar"] = tar_of({"train/image_list.txt": b"bus/1.png 2\n"})
@@ -129,8 +123,7 @@ def test_a_page_instead_of_an_archive_is_not_kept(server, monkeypatch, tmp_path)
 
 
 def test_wrong_files_in_a_right_archive_never_reach_their_place(home, tmp_path, monkeypatch):
-    facts = SOURCES["cifar10"]
-    monkeypatch.setitem(SOURCES, "cifar10", replace(facts, hashes={**facts.hashes, "test_batch.bin": "md5:0"}))
+    monkeypatch.setitem(DATA_SETS["cifar10"].hashes, "test_batch.bin", "md5:0")
     with pytest.raises(InputError, match=r"test_batch\.bin: expected md5:0"):
         get("cifar10", tmp_path)
     assert not (tmp_path / "cifar-10-batches-bin").exists()
@@ -141,8 +134,8 @@ def test_a_truncated_archive_leaves_what_was_there(home, tmp_path, monkeypatch):
     (folder / "test_batch.bin").unlink()
     cut = home.files["cifar.tar.gz"][:5000]
     home.files["cifar.tar.gz"] = cut
-    facts = SOURCES["cifar10"]
-    monkeypatch.setitem(SOURCES, "cifar10", replace(facts, downloads=(Download(facts.downloads[0].url, md5(cut)),)))
+    url = DATA_SETS["cifar10"].downloads[0].url
+    monkeypatch.setattr(DATA_SETS["cifar10"], "downloads", (Download(url, md5(cut)),))
     with pytest.raises(InputError, match=r"cifar\.tar\.gz: truncated"):
         get("cifar10", tmp_path)
     assert (folder / "data_batch_1.bin").exists()
@@ -158,8 +151,7 @@ def test_offline_says_what_was_tried(home, tmp_path):
 
 def test_offline_without_a_second_source(home, tmp_path, monkeypatch):
     home.close()
-    facts = replace(SOURCES["cifar100"], downloads=(Download(home.url("c100.tar.gz"), "md5:0"),))
-    monkeypatch.setitem(SOURCES, "cifar100", facts)
+    monkeypatch.setattr(DATA_SETS["cifar100"], "downloads", (Download(home.url("c100.tar.gz"), "md5:0"),))
     with pytest.raises(InputError, match=r"cifar100 cannot be fetched; tried http.*put it into .*cifar-100-python"):
         get("cifar100", tmp_path)
 
@@ -215,10 +207,8 @@ def test_parts_of_visda_are_fetched_one_by_one(server, monkeypatch, tmp_path):
     parts = ("train", "validation", "test")
     for part in parts:
         server.files[f"{part}.tar"] = tar_of({f"{part}/bus/1.png": b"x", f"{part}/image_list.txt": b"bus/1.png 2\n"})
-    facts = replace(
-        SOURCES["visda-c"], downloads=tuple(Download(server.url(f"{part}.tar"), None, part) for part in parts)
-    )
-    monkeypatch.setitem(SOURCES, "visda-c", facts)
+    downloads = tuple(Download(server.url(f"{part}.tar"), None, part) for part in parts)
+    monkeypatch.setattr(DATA_SETS["visda-c"], "downloads", downloads)
     folder = get("visda-c", tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == sorted(parts)
     shutil.rmtree(folder / "test")
@@ -242,7 +232,8 @@ def test_single_files_are_fetched_into_one_folder(server, monkeypatch, tmp_path,
     server.files.update(bodies)
     hashes = {name: md5(body) for name, body in bodies.items()}
     downloads = tuple(Download(server.url(name), known) for name, known in hashes.items())
-    monkeypatch.setitem(SOURCES, "cifar10.1-v6", replace(SOURCES["cifar10.1-v6"], downloads=downloads, hashes=hashes))
+    monkeypatch.setattr(DATA_SETS["cifar10.1-v6"], "downloads", downloads)
+    monkeypatch.setattr(DATA_SETS["cifar10.1-v6"], "hashes", hashes)
     get("cifar10.1-v6", tmp_path)
     assert np.array_equal(load("cifar10.1-v6", "test", tmp_path).images, pictures(4))
 
@@ -255,7 +246,7 @@ def test_a_generated_set_is_not_replaced_by_the_published_one(tmp_path):
 
 
 def test_every_home_is_complete():
-    for name, facts in SOURCES.items():
+    for name, facts in DATA_SETS.items():
         for item in facts.downloads:
             assert item.url.startswith("http"), name
             assert item.hash or name == "visda-c"
@@ -263,4 +254,4 @@ def test_every_home_is_complete():
         for known in facts.hashes.values():
             kind, _, digits = known.partition(":")
             assert len(digits) == lengths[kind]
-    assert len(SOURCES["cifar10-c"].hashes) == len(SOURCES["cifar100-c"].hashes) == 20
+    assert len(DATA_SETS["cifar10-c"].hashes) == len(DATA_SETS["cifar100-c"].hashes) == 20

@@ -17,7 +17,7 @@ from ncttt.adapt.batch import Trace
 from ncttt.adapt.image_files import FileBatch, ReadBatch, file_batches, read_batch, warn_of_other_size
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
-from ncttt.data.ahead import read_ahead
+from ncttt.data.prefetch import prefetch
 from ncttt.methods import Method, Source
 
 
@@ -91,7 +91,7 @@ class FolderStream:
         self.adapter.reset()
         domain, number = 0, 0
         read = partial(read_batch, size=self.size, skip_bad=self.skip_bad)
-        for batch, images in zip(self.batches, read_ahead(read, self.batches, workers=1), strict=True):
+        for batch, images in zip(self.batches, prefetch(read, self.batches, workers=1), strict=True):
             if batch.domain != domain:
                 self.adapter.new_domain()
             domain = batch.domain

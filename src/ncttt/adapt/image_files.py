@@ -11,8 +11,7 @@ import numpy as np
 from PIL import Image
 
 from ncttt.base.errors import InputError
-from ncttt.data.decoding import decode
-from ncttt.data.folders import image_files
+from ncttt.data.image_files import decode, image_files
 
 
 class FileBatch(NamedTuple):

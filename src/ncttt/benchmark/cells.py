@@ -12,9 +12,8 @@ from ncttt.benchmark.cell import PROTOCOLS, SEQUENCES, Cell
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.scenes import CLEAN, Drawn, Pictures, Scene
-from ncttt.data import SOURCES, data_root
-from ncttt.data.corruptions import CORRUPTIONS, EXTRA
-from ncttt.data.corruptions.constants import table_for
+from ncttt.data import DATA_SETS, data_root
+from ncttt.data.corruptions import CORRUPTIONS, EXTRA, table_for
 from ncttt.methods import METHODS, Method
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.zoo.checkpoint import description
@@ -49,7 +48,7 @@ def pictures_of(grid: Grid) -> list[Pictures]:
     """The images of a grid, set by set, in places that do not depend on the folder a process runs in."""
     names = [grid.data] if isinstance(grid.data, str) else grid.data
     check_once(names, "data")
-    folders = [str(Path(name).absolute()) if name not in SOURCES and Path(name).is_dir() else None for name in names]
+    folders = [str(Path(name).absolute()) if name not in DATA_SETS and Path(name).is_dir() else None for name in names]
     root = str(data_root(grid.root).absolute())
     chosen = zip(names, folders, strict=True)
     return [Pictures(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]

@@ -9,7 +9,7 @@ from ncttt.base.errors import InputError, nearest
 from ncttt.benchmark.cell import PROTOCOLS
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.streams import check_order
-from ncttt.data.corruptions.apply import SEVERITIES
+from ncttt.data.corruptions import SEVERITIES
 
 LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
 

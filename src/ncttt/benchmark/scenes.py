@@ -17,8 +17,7 @@ from ncttt.base.errors import InputError
 from ncttt.base.files import locked
 from ncttt.data import load
 from ncttt.data.batching import shuffled
-from ncttt.data.corruptions import corrupt
-from ncttt.data.corruptions.metadata import FORMAT
+from ncttt.data.corruptions import FORMAT, corrupt
 
 CLEAN = "clean"
 SEED = 0  # of the draw of images and of their corruption: the same for every cell of every grid

@@ -11,8 +11,7 @@ from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.grid_checks import check_grid, check_least
 from ncttt.benchmark.search import Search
 from ncttt.benchmark.tuning import combinations, grid_of
-from ncttt.data.corruptions import CORRUPTIONS
-from ncttt.data.corruptions.constants import table_for
+from ncttt.data.corruptions import CORRUPTIONS, table_for
 from ncttt.methods import METHODS
 from ncttt.methods.settings import method_from
 from ncttt.training.job import Job

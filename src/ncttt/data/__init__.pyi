@@ -1,22 +1,33 @@
 from .augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
 from .batching import Batches, batches
+from .checking import check
+from .corrupting import corrupt_set, draw_sheet
 from .fetching import get
 from .folders import folder
+from .image_files import LazyImages
 from .imageset import Images, ImageSet
 from .loading import corrupted, load
-from .roots import data_root
-from .sources import SOURCES
+from .sets.base import DataSet, Download, data_root
+from .sets.registry import DATA_SETS, data_set, list_sets
 
 __all__ = [
-    "SOURCES",
+    "DATA_SETS",
     "Batches",
+    "DataSet",
+    "Download",
     "ImageSet",
     "Images",
+    "LazyImages",
     "batches",
+    "check",
+    "corrupt_set",
     "corrupted",
     "data_root",
+    "data_set",
+    "draw_sheet",
     "folder",
     "get",
+    "list_sets",
     "load",
     "pad_crop_flip",
     "pad_crop_flip_cutout",

@@ -1,17 +1,26 @@
-"""Unpack tar and zip archives without trusting them: regular files below the target, and nothing else."""
+"""Unpack tar and zip archives without trusting them, in a folder aside that is renamed when all is well.
+
+Only regular files below the target are written, and nothing half done is ever taken for the real thing.
+"""
 
 import gzip
+import os
 import shutil
 import stat
 import tarfile
+import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from ncttt.base.errors import InputError
-from ncttt.data.writing import name_the_file
+from ncttt.data.download import name_the_file
 
+PREFIX = ".unfinished-"
+STALE_SECONDS = 24 * 3600
 DEEPEST = 50  # folders in folders; no set needs more, and Python's own recursion ends somewhere
 
 
@@ -77,3 +86,32 @@ def _write(file: IO[bytes], size: int, path: Path, archive: Path) -> None:
         written = out.tell()
     if written != size:
         raise EOFError(f"{path.name} has {written} of {size} bytes")
+
+
+@contextmanager
+def scratch(root: Path) -> Iterator[Path]:
+    """A temporary folder on the same disk as `root`, so that a rename out of it is atomic; removed at the end."""
+    root.mkdir(parents=True, exist_ok=True)
+    _sweep(root)
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=root) as folder:
+        yield Path(folder)
+
+
+def _sweep(root: Path) -> None:
+    # A run that was killed could not remove its folder; a day later nobody can be writing there.
+    for left in root.glob(f"{PREFIX}*"):
+        if time.time() - left.stat().st_mtime > STALE_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def put_in_place(finished: Path, target: Path) -> None:
+    """Rename the folder `finished` to `target`; if there is one, only its files of the same names are replaced."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        finished.rename(target)
+        return
+    # What else the user keeps there stays, and an error on the way loses nothing.
+    for file in sorted(path for path in finished.rglob("*") if path.is_file()):
+        place = target / file.relative_to(finished)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(file, place)

@@ -1,4 +1,4 @@
-"""Sets kept as `.npy` files, memory-mapped: CIFAR-10-C, CIFAR-100-C and CIFAR-10.1."""
+"""Sets kept as `.npy` files, memory-mapped: corrupted ones, published or made by `ncttt data corrupt`, and others."""
 
 import json
 from pathlib import Path
@@ -7,31 +7,28 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.data.checksums import mismatches
+from ncttt.data.corruptions.registry import SEVERITIES
 from ncttt.data.imageset import ImageSet, integers, numbered
-from ncttt.data.sources import MAKING, UNFINISHED, unfinished
 
-SEVERITIES = (1, 2, 3, 4, 5)
+MAKING = "corruptions.json"  # what `ncttt data corrupt` leaves beside its arrays
+OK = "ok"
 CIFAR_SHAPE = (32, 32, 3)
 
 
-def cifar_c(folder: Path, classes: tuple[str, ...], corruption: str | None, severity: int | None) -> ImageSet:
-    """One corruption at one severity of CIFAR-C: its block of `<corruption>.npy` (5N, 32, 32, 3), memory-mapped."""
-    images, labels = _block(folder, corruption, severity, CIFAR_SHAPE)
-    return ImageSet(images, labels, classes, name=f"{folder.name} {corruption} {severity}")
-
-
-def generated(folder: Path, corruption: str | None, severity: int | None) -> ImageSet:
-    """The same of a folder that `ncttt data corrupt` has made of any set; classes are known by number only."""
-    images, labels = _block(folder, corruption, severity, None)
+def read_made(folder: Path, corruption: str | None, severity: int | None) -> ImageSet:
+    """One corruption at one severity of a folder that `ncttt data corrupt` made; classes are known by number only."""
+    images, labels = read_block(folder, corruption, severity, None)
     classes = numbered(labels, str(folder / "labels.npy"))
     return ImageSet(images, labels, classes, name=f"{folder.name} {corruption} {severity}")
 
 
-def _block(
+def read_block(
     folder: Path, corruption: str | None, severity: int | None, shape: tuple[int, ...] | None
 ) -> tuple[np.ndarray, np.ndarray]:
+    """One corruption at one severity: its block of `<corruption>.npy` (severities * N, H, W, 3), and its labels."""
     names = sorted(path.stem for path in folder.glob("*.npy") if path.stem != "labels")
-    if f"{corruption}{UNFINISHED}" in unfinished(folder):
+    if corruption in unfinished(folder):
         raise InputError(f"{folder}: {corruption} is unfinished; run `ncttt data corrupt` again to go on")
     if corruption not in names:
         asked = "corruption and severity must be given" if corruption is None else f"no corruption {corruption!r}"
@@ -52,18 +49,53 @@ def _block(
 
 def severities_of(folder: Path) -> tuple[int, ...]:
     """The severities stacked in the files of `folder`: all five, unless it was generated with fewer."""
-    found = making(folder).get("severities", SEVERITIES)
-    if not isinstance(found, list | tuple) or not found or not set(found) <= set(SEVERITIES):
-        raise InputError(f"{folder / MAKING}: severities must be some of {SEVERITIES}, found {found!r:.60}")
-    return tuple(found)
+    severities = making(folder).get("severities", SEVERITIES)
+    if not isinstance(severities, list | tuple) or not severities or not set(severities) <= set(SEVERITIES):
+        raise InputError(f"{folder / MAKING}: severities must be some of {SEVERITIES}, found {severities!r:.60}")
+    return tuple(severities)
 
 
 def hashes_of(folder: Path) -> dict[str, str]:
     """The hashes of the finished files of a generated set, as they were when it was made."""
-    found = making(folder).get("files", {})
-    if not isinstance(found, dict):
-        raise InputError(f"{folder / MAKING}: files must be names and hashes, found {found!r:.60}")
-    return {name: f"sha256:{digits}" for name, digits in found.items()}
+    files = making(folder).get("files", {})
+    if not isinstance(files, dict):
+        raise InputError(f"{folder / MAKING}: files must be names and hashes, found {files!r:.60}")
+    return {name: f"sha256:{digits}" for name, digits in files.items()}
+
+
+def unfinished(folder: Path) -> list[str]:
+    """The corruptions that `ncttt data corrupt` was asked for in `folder` and has not made."""
+    names = making(folder).get("corruptions", [])
+    if not isinstance(names, list):
+        raise InputError(f"{folder / MAKING}: corruptions must be names, found {names!r:.60}")
+    return [name for name in names if not (folder / f"{name}.npy").exists()]
+
+
+def made_whole(folder: Path) -> bool:
+    """Whether `ncttt data corrupt` has finished what it began in `folder`."""
+    arrays = {path.name for path in folder.glob("*.npy")}
+    return "labels.npy" in arrays and len(arrays) > 1 and not unfinished(folder)
+
+
+def check_made(folder: Path) -> dict[str, str]:
+    """Shapes must fit the published layout, and files be what they were when they were finished."""
+    count, blocks = len(read_labels(folder / "labels.npy")), len(severities_of(folder))
+    names = sorted(path.name for path in folder.glob("*.npy") if path.stem != "labels")
+    missing = [f"{name}.npy" for name in unfinished(folder)]
+    if not names and not missing:
+        raise InputError(f"{folder} holds no corruptions; run `ncttt data corrupt` again to make them")
+    begun = dict.fromkeys(missing, "unfinished; run `ncttt data corrupt` again to go on")
+    shapes = {name: _check_shape(folder / name, count, blocks) for name in names}
+    return {"labels.npy": OK} | shapes | mismatches(folder, hashes_of(folder)) | begun
+
+
+def _check_shape(path: Path, count: int, blocks: int) -> str:
+    try:
+        images = read_images(path, shape=None)
+    except InputError as error:
+        return str(error)
+    fits = len(images) == count and not count % blocks
+    return OK if fits else f"{len(images)} images for {count} labels; expected {blocks} equal blocks"
 
 
 def making(folder: Path) -> dict[str, Any]:
@@ -72,29 +104,22 @@ def making(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = json.loads(path.read_text())
+        told = json.loads(path.read_text())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error!r})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: expected an object, found {found!r:.60}")
-    return found
-
-
-def cifar10_1(folder: Path, version: str, classes: tuple[str, ...]) -> ImageSet:
-    """CIFAR-10.1 in its version "v4" (2,021 images) or "v6" (2,000)."""
-    images = read_images(folder / f"cifar10.1_{version}_data.npy")
-    labels = read_labels(folder / f"cifar10.1_{version}_labels.npy")
-    return ImageSet(images, labels, classes, name=f"cifar10.1 {version}")
+    if not isinstance(told, dict):
+        raise InputError(f"{path}: expected an object, found {told!r:.60}")
+    return told
 
 
 def read_images(path: Path, shape: tuple[int, ...] | None = CIFAR_SHAPE) -> np.ndarray:
     """A memory-mapped array uint8 (N, *shape), or (N, H, W, 3) of any size; else an error that says what was found."""
-    found = read_array(path)
-    fits = found.shape[1:] == shape if shape else found.ndim == 4 and found.shape[3] == 3
-    if found.dtype != np.uint8 or not fits:
+    images = read_array(path)
+    fits = images.shape[1:] == shape if shape else images.ndim == 4 and images.shape[3] == 3
+    if images.dtype != np.uint8 or not fits:
         expected = ", ".join(map(str, shape or ("H", "W", 3)))
-        raise InputError(f"{path}: expected uint8 (N, {expected}), found {found.dtype} {found.shape}")
-    return found
+        raise InputError(f"{path}: expected uint8 (N, {expected}), found {images.dtype} {images.shape}")
+    return images
 
 
 def read_labels(path: Path) -> np.ndarray:

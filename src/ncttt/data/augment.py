@@ -62,9 +62,9 @@ def random_crop_flip(images: Tensor, height: int, width: int, generator: Generat
     rows = tops[:, None] + torch.arange(height, device=images.device)
     columns = lefts[:, None] + torch.arange(width, device=images.device)
     columns = torch.where(flips[:, None], columns.flip(1), columns)
-    picture = torch.arange(count, device=images.device)[:, None, None]
+    image = torch.arange(count, device=images.device)[:, None, None]
     # One gather over NHWC does crop and flip together and leaves the result channels_last.
-    return images.permute(0, 2, 3, 1)[picture, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return images.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
 def _sides(images: Tensor) -> tuple[int, int]:

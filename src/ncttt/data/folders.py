@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.decoding import EXTENSIONS
+from ncttt.data.image_files import LazyImages, image_files, subfolders
 from ncttt.data.imageset import MOST_CLASSES, ImageSet
-from ncttt.data.lazy import LazyImages
 
 LIST = "image_list.txt"
 IMAGE_SIZE = 224
@@ -61,44 +60,20 @@ def without_bad(data: ImageSet) -> ImageSet:
     return data.subset([i for i in range(len(data)) if i not in bad])
 
 
-Found = tuple[list[str], list[int], Sequence[str]]
+Listing = tuple[list[str], list[int], Sequence[str]]  # paths, their labels, the classes
 
 
-def _by_class(path: Path, classes: Sequence[str] | None) -> Found:
+def _by_class(path: Path, classes: Sequence[str] | None) -> Listing:
     names = classes or subfolders(path)
     paths, labels = [], []
     for label, name in enumerate(names):
-        found = image_files(path / name)
-        paths += found
-        labels += [label] * len(found)
+        files = image_files(path / name)
+        paths += files
+        labels += [label] * len(files)
     return paths, labels, names
 
 
-def subfolders(path: Path) -> list[str]:
-    """The names of the folders in `path`, sorted, without those that programs leave behind."""
-    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and _visible(entry.name))
-
-
-def _visible(name: str) -> bool:
-    # .ipynb_checkpoints, macOS's ._a.png and its __MACOSX are no classes and no images.
-    return not name.startswith(".") and name != "__MACOSX"
-
-
-def image_files(path: Path) -> list[str]:
-    """The paths of the images below a folder, sorted, without what programs leave behind."""
-    # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
-    found = []
-    for folder, inner, files in os.walk(path):
-        inner[:] = filter(_visible, inner)
-        found += [os.path.join(folder, file) for file in files if _visible(file) and _is_image(file)]
-    return sorted(found)
-
-
-def _is_image(file: str) -> bool:
-    return os.path.splitext(file)[1].lower() in EXTENSIONS
-
-
-def _listed(path: Path, classes: Sequence[str] | None) -> Found:
+def _listed(path: Path, classes: Sequence[str] | None) -> Listing:
     paths, labels = [], []
     for number, line in enumerate(_lines(path / LIST), start=1):
         if not line.strip():

@@ -85,13 +85,13 @@ def check_labels(labels: Any, classes: int, name: str) -> np.ndarray:
 def integers(labels: Any, name: str) -> np.ndarray:
     """Labels as an array of integers (N,), whatever a file gave for them; else an error."""
     try:
-        found = np.asarray(labels)
+        array = np.asarray(labels)
     except ValueError:
         raise InputError(f"{name}: labels must be integers (N,), found lists of different lengths") from None
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        what = f"{found.dtype} {found.shape}" if found.ndim else f"{labels!r:.60}"
-        raise InputError(f"{name}: labels must be integers (N,), found {what}")
-    return found
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        found = f"{array.dtype} {array.shape}" if array.ndim else f"{labels!r:.60}"
+        raise InputError(f"{name}: labels must be integers (N,), found {found}")
+    return array
 
 
 def numbered(labels: np.ndarray, name: str) -> tuple[str, ...]:

@@ -1,25 +1,19 @@
 """`load`: any set by name and split, or a folder by its path, corrupted on the fly if asked."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.data import classes
-from ncttt.data.arrays import cifar10_1, cifar_c, generated
-from ncttt.data.cifar import cifar10, cifar100
-from ncttt.data.digits import digits
-from ncttt.data.folders import IMAGE_SIZE, folder, subfolders
-from ncttt.data.imageset import ImageSet
-from ncttt.data.lazy import CorruptedImages
-from ncttt.data.roots import data_root
-from ncttt.data.sources import SOURCES, source
-from ncttt.data.splits import stratified
-
-HELD_OUT = 0.1
-PRECOMPUTED = {"cifar10-c": "cifar10", "cifar100-c": "cifar100"}
+from ncttt.data.arrays import read_made
+from ncttt.data.corruptions.apply import check, corrupt
+from ncttt.data.folders import IMAGE_SIZE, folder
+from ncttt.data.image_files import subfolders
+from ncttt.data.imageset import Images, ImageSet
+from ncttt.data.sets.base import data_root
+from ncttt.data.sets.registry import data_set, is_folder
+from ncttt.data.splits import held_out
 
 
 def load(
@@ -33,7 +27,7 @@ def load(
     image_size: int = IMAGE_SIZE,
     skip_bad: bool = False,
 ) -> ImageSet:
-    """Load a set by its name (`SOURCES`) or a folder by its path: images uint8 (N, H, W, 3), labels, classes.
+    """Load a set by its name (`DATA_SETS`) or a folder by its path: images uint8 (N, H, W, 3), labels, classes.
 
     Splits: "train" is the whole official training part, "fit" and "val" its fixed 90 % and 10 %, "test" the test
     part; for a folder, "all" is the folder itself and another name a folder in it. `corruption` and
@@ -46,16 +40,13 @@ def load(
     """
     if (corruption is None) != (severity is None):
         raise InputError(f"corruption and severity go together, found {corruption!r} and {severity!r}")
-    where = data_root(root)
-    if name in PRECOMPUTED:
-        _check_split(name, split)
-        return _corrupted_cifar(name, where, corruption, severity)
-    if name not in SOURCES and (Path(name).is_dir() or len(Path(name).parts) > 1):
+    if is_folder(name):
         data, corruption = _load_folder(Path(name), split, corruption, severity, image_size, skip_bad)
     else:
-        _check_split(name, split)
-        official = "train" if split in ("fit", "val") else split
-        data = _held_out(_load_official(name, official, where, image_size, skip_bad), split)
+        chosen, where = data_set(name), data_root(root)
+        if chosen.stores_corruptions:
+            return chosen.load(where, split, corruption=corruption, severity=severity)
+        data = chosen.load(where, split, image_size=image_size, skip_bad=skip_bad)
     if corruption is None or severity is None:
         return data
     return corrupted(data, corruption, severity, seed)
@@ -67,8 +58,6 @@ def corrupted(data: ImageSet, corruption: str, severity: int, seed: int = 0) -> 
     >>> corrupted(load("digits", "test").subset([0, 1]), "contrast", 3).name
     'digits test contrast 3'
     """
-    from ncttt.data.corruptions import corrupt
-
     name = f"{data.name} {corruption} {severity}"
     if isinstance(data.images, np.ndarray):
         images = corrupt(data.images, corruption, severity, seed=seed)
@@ -77,50 +66,42 @@ def corrupted(data: ImageSet, corruption: str, severity: int, seed: int = 0) -> 
     return replace(data, images=images, name=name)
 
 
-def _check_split(name: str, split: str) -> None:
-    splits = source(name).splits
-    if split not in splits:
-        raise InputError(f"{name} has no split {split!r}{nearest(split, splits)}")
+class CorruptedImages:
+    """Images under a corruption that depends on (seed, corruption, severity, index) only."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(
+        self, images: Images, corruption: str, severity: int, seed: int, indices: np.ndarray | None = None
+    ) -> None:
+        check_request(images.shape, corruption, severity, seed)
+        self.images, self.corruption, self.severity, self.seed = images, corruption, severity, seed
+        self.indices = np.arange(len(images)) if indices is None else indices
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.indices), *self.images.shape[1:]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, indices: np.ndarray | slice | int) -> np.ndarray:
+        chosen = self.indices[indices]
+        some = np.atleast_1d(chosen)
+        made = corrupt(self.images[some], self.corruption, self.severity, seed=self.seed, indices=some)
+        return made if np.ndim(chosen) else made[0]
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return self[:]
+
+    def select(self, indices: np.ndarray) -> "CorruptedImages":
+        """The images at `indices`, corrupted as they would be in the whole set."""
+        return CorruptedImages(self.images, self.corruption, self.severity, self.seed, self.indices[indices])
 
 
-def _load_official(name: str, split: str, root: Path, image_size: int, skip_bad: bool) -> ImageSet:
-    if name != "digits":
-        _require(name, root)
-    readers: dict[str, Callable[[], ImageSet]] = {
-        "digits": lambda: digits(split),
-        "cifar10": lambda: cifar10(root, split),
-        "cifar100": lambda: cifar100(root, split),
-        "cifar10.1-v4": lambda: cifar10_1(root / "cifar-10.1", "v4", classes.CIFAR10),
-        "cifar10.1-v6": lambda: cifar10_1(root / "cifar-10.1", "v6", classes.CIFAR10),
-        "visda-c": lambda: folder(
-            root / "visda-c" / split, image_size=image_size, classes=classes.VISDA, skip_bad=skip_bad
-        ),
-    }
-    return readers[name]()
-
-
-def _require(name: str, root: Path) -> None:
-    places = [root / source(name).folder] + ([root / "cifar-10-batches-py"] if name == "cifar10" else [])
-    if not any(place.is_dir() for place in places):
-        raise InputError(f"{name} is not in {root}; fetch it with `ncttt data get {name}`")
-
-
-def _corrupted_cifar(name: str, root: Path, corruption: str | None, severity: int | None) -> ImageSet:
-    clean = PRECOMPUTED[name]
-    place = root / source(name).folder
-    if not place.is_dir():
-        made = f"make it with `ncttt data corrupt {clean} --out {place}`"
-        raise InputError(f"{name} is not in {root}; fetch it with `ncttt data get {name}` or {made}")
-    names = classes.CIFAR10 if clean == "cifar10" else classes.CIFAR100
-    return cifar_c(place, names, corruption, severity)
-
-
-def _held_out(data: ImageSet, split: str) -> ImageSet:
-    if split not in ("fit", "val"):
-        return data
-    fit, val = stratified(data.labels, round(len(data) * HELD_OUT))
-    part = data.subset(fit if split == "fit" else val)
-    return replace(part, name=f"{data.name.removesuffix(' train')} {split}")
+def check_request(shape: tuple[int, ...], corruption: str, severity: int, seed: int) -> None:
+    """Refuse a corruption of images (N, H, W, 3) that are not made yet as it would be refused when they are."""
+    check(np.empty((0, *shape[1:]), np.uint8), corruption, severity, seed)
 
 
 def _load_folder(
@@ -131,7 +112,7 @@ def _load_folder(
     # Corruptions that lie ready are used: arrays made by `ncttt data corrupt`, or the layout of ImageNet-C,
     # <corruption>/<severity>/<class>/.
     if (path / f"{corruption}.npy").is_file() or _holds_arrays_only(path):
-        return generated(path, corruption, severity), None
+        return read_made(path, corruption, severity), None
     if corruption is not None and (ready := path / corruption / str(severity)).is_dir():
         return folder(ready, image_size=image_size, skip_bad=skip_bad), None
     official = "train" if split in ("fit", "val") and not (path / split).is_dir() else split
@@ -140,7 +121,7 @@ def _load_folder(
         inside = ["all", *subfolders(path)]
         raise InputError(f"{path} has no split {official!r}{nearest(official, inside)}")
     data = folder(place, image_size=image_size, skip_bad=skip_bad)
-    return (_held_out(data, split) if official != split else data), corruption
+    return (held_out(data, split) if official != split else data), corruption
 
 
 def _holds_arrays_only(path: Path) -> bool:

@@ -1,8 +1,20 @@
 """Fixed, seeded, stratified splits: the same images on every machine and in every run."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from ncttt.data.imageset import ImageSet
+
 SEED = 20240
+HELD_OUT = 0.1
+
+
+def held_out(data: ImageSet, split: str) -> ImageSet:
+    """Of a whole training part: its fixed 90 % ("fit") or 10 % ("val"), stratified by class."""
+    fit, val = stratified(data.labels, round(len(data) * HELD_OUT))
+    part = data.subset(fit if split == "fit" else val)
+    return replace(part, name=f"{data.name.removesuffix(' train')} {split}")
 
 
 def stratified(labels: np.ndarray, held_out: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,7 @@ from typing import Any
 
 from ncttt import __version__
 from ncttt.base.declarations import declaration
-from ncttt.data import data_root
-from ncttt.data.sources import SOURCES, present
+from ncttt.data import data_root, list_sets
 from ncttt.methods import METHODS
 from ncttt.zoo.shipped import HOME, names
 
@@ -32,7 +31,7 @@ def info(root: str | Path | None = None, *, devices: bool = False) -> dict[str, 
         "networks": list(declaration("ncttt.nets.catalogue").values["NAMES"]),
         "models": trained_models(),
         "root": str(where),
-        "data": [name for name in SOURCES if present(name, where)],
+        "data": [name for name, facts in list_sets(where).items() if facts["present"]],
     }
 
 

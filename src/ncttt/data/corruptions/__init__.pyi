@@ -1,10 +1,25 @@
 from .apply import corrupt
-from .constants import CORRUPTIONS, EXTRA
 from .generation import generate
+from .metadata import FORMAT
+from .registry import (
+    CORRUPTIONS,
+    EXTRA,
+    SEVERITIES,
+    Corruption,
+    corruption,
+    expand_corruptions,
+    table_for,
+)
 
 __all__ = [
     "CORRUPTIONS",
     "EXTRA",
+    "FORMAT",
+    "SEVERITIES",
+    "Corruption",
     "corrupt",
+    "corruption",
+    "expand_corruptions",
     "generate",
+    "table_for",
 ]

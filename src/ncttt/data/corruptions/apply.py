@@ -1,39 +1,15 @@
-"""One call for all 19 corruptions: checks its input, then works through the batch in blocks that fit the cache."""
+"""One call for all corruptions: checks its input, then works through the batch in blocks that fit the cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ncttt.base.errors import InputError, nearest
-from ncttt.data.corruptions import blur, digital, noise, spatter, textures, weather
-from ncttt.data.corruptions.constants import CONSTANTS, CORRUPTIONS, EXTRA, table_for
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions.randomness import Draws
+from ncttt.data.corruptions.registry import SEVERITIES, find_corruption, table_for
 
 Array = np.ndarray
-
-FUNCTIONS: dict[str, Callable[..., Array]] = {
-    "gaussian_noise": noise.gaussian_noise,
-    "shot_noise": noise.shot_noise,
-    "impulse_noise": noise.impulse_noise,
-    "defocus_blur": blur.defocus_blur,
-    "glass_blur": blur.glass_blur,
-    "motion_blur": blur.motion_blur,
-    "zoom_blur": blur.zoom_blur,
-    "snow": weather.snow,
-    "frost": weather.frost,
-    "fog": weather.fog,
-    "brightness": weather.brightness,
-    "contrast": digital.contrast,
-    "elastic_transform": digital.elastic_transform,
-    "pixelate": digital.pixelate,
-    "jpeg_compression": digital.jpeg_compression,
-    "speckle_noise": noise.speckle_noise,
-    "gaussian_blur": blur.gaussian_blur,
-    "spatter": spatter.spatter,
-    "saturate": digital.saturate,
-}
-SEVERITIES = (1, 2, 3, 4, 5)
 SIDES = (32, 224)
 _BLOCK_VALUES = 2**18  # values worked on at once; a few megabytes as float64
 
@@ -50,9 +26,9 @@ def corrupt(
 ) -> Array:
     """A corrupted copy of `images` (N, H, W, 3) uint8, sides from 32 to 224.
 
-    `indices` are the images' places in their set (default 0, 1, ...): with `seed` they alone decide what is random in
-    an image, whatever batch it comes in. `constants` is "cifar", "imagenet" or None (by size). `frost` is a folder of
-    photographs, or None for procedural ice.
+    `corruption` is a name, or the address `module:function` of one of your own. `indices` are the images' places in
+    their set (default 0, 1, ...): with `seed` they alone decide what is random in an image, whatever batch it comes in.
+    `constants` is "cifar", "imagenet" or None (by size); `frost` a folder of photographs, or None for procedural ice.
 
     >>> images = np.full((2, 32, 32, 3), 100, np.uint8)
     >>> corrupt(images, "brightness", 5)[0, 0, 0].tolist()
@@ -63,15 +39,16 @@ def corrupt(
     places = _checked_indices(images, indices)
     height, width = images.shape[1:3]
     table = table_for(height, width, constants)
-    settings: tuple = CONSTANTS[table][corruption][severity - 1]
-    if corruption == "frost":
-        settings = (*settings, textures.textures_for(height, width, table, seed, frost))
+    chosen = find_corruption(corruption)
+    settings: tuple = chosen.tables[table][severity - 1]
+    if chosen.pictures is not None:
+        settings = (*settings, chosen.pictures(height, width, table, seed, frost))
     result = np.empty(images.shape, np.uint8)
     size = max(1, _BLOCK_VALUES // (height * width * 3))
     for start in range(0, len(images), size):
         block = slice(start, start + size)
         draws = Draws(seed, corruption, severity, places[block])
-        result[block] = FUNCTIONS[corruption](np.asarray(images[block]), draws, *settings)
+        result[block] = chosen(np.asarray(images[block]), draws, *settings)
     return result
 
 
@@ -88,8 +65,7 @@ def check(images: Array, corruption: str, severity: int, seed: int) -> None:
     """Refuse what cannot be corrupted, in words."""
     if not is_whole(seed) or seed < 0:
         raise InputError(f"seed {seed!r}; expected an integer from 0")
-    if not isinstance(corruption, str) or corruption not in FUNCTIONS:
-        raise InputError(f"no corruption {corruption!r}{nearest(str(corruption), CORRUPTIONS + EXTRA)}")
+    find_corruption(corruption)
     if not is_whole(severity) or severity not in SEVERITIES:
         raise InputError(f"severity {severity!r} of {corruption}; expected 1, 2, 3, 4 or 5")
     if not isinstance(images, np.ndarray) or images.dtype != np.uint8:

@@ -5,17 +5,17 @@ from functools import lru_cache
 import numpy as np
 from scipy import ndimage
 
-from ncttt.data.corruptions.motion import motion_blurred
+from ncttt.data.corruptions.camera_motion import motion_blurred, zoomed_mean
 from ncttt.data.corruptions.pixels import Array, truncated, truncated_sums, unit
 from ncttt.data.corruptions.randomness import Draws
+from ncttt.data.corruptions.registry import corruption
 from ncttt.data.corruptions.spectral import convolved
-from ncttt.data.corruptions.zoom import zoomed_mean
 
 
-def gaussian_blur(images: Array, draws: Draws, sigma: float) -> Array:
-    return truncated(_smooth(unit(images), sigma))
-
-
+@corruption(
+    cifar=((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
+    imagenet=((3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)),
+)
 def defocus_blur(images: Array, draws: Draws, radius: float, alias_blur: float) -> Array:
     return truncated_sums(convolved(unit(images), disk(radius, alias_blur)))
 
@@ -35,6 +35,10 @@ def disk(radius: float, alias_blur: float) -> Array:
     return kernel
 
 
+@corruption(
+    cifar=((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+    imagenet=((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+)
 def glass_blur(images: Array, draws: Draws, sigma: float, reach: int, times: int) -> Array:
     """Blurred, each pixel replaced by a near one `times` over, and blurred again."""
     blurred = truncated(_smooth(unit(images), sigma))
@@ -71,14 +75,31 @@ def replaced_from(down: Array, right: Array, height: int, width: int, reach: int
     return source[follow].reshape(n, height, width)
 
 
+@corruption(
+    cifar=((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+    imagenet=((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+)
 def motion_blur(images: Array, draws: Draws, radius: float, sigma: float) -> Array:
     return motion_blurred(images, draws.uniform(-45, 45), radius, sigma)
 
 
+@corruption(
+    cifar=((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01)),
+    imagenet=((1.11, 0.01), (1.16, 0.01), (1.21, 0.02), (1.26, 0.02), (1.31, 0.03)),
+)
 def zoom_blur(images: Array, draws: Draws, stop: float, step: float) -> Array:
     # arange on floats may or may not include `stop`; which it does is part of the benchmark.
     factors = tuple(np.arange(1, stop, step).tolist())
     return truncated_sums(zoomed_mean(unit(images), factors))
+
+
+@corruption(
+    cifar=((0.4,), (0.6,), (0.7,), (0.8,), (1,)),
+    imagenet=((1,), (2,), (3,), (4,), (6,)),
+    extra=True,
+)
+def gaussian_blur(images: Array, draws: Draws, sigma: float) -> Array:
+    return truncated(_smooth(unit(images), sigma))
 
 
 def _smooth(images: Array, sigma: float) -> Array:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from ncttt.data.corruptions.apply import SEVERITIES, corrupt
-from ncttt.data.corruptions.constants import CORRUPTIONS
+from ncttt.data.corruptions.apply import corrupt
+from ncttt.data.corruptions.registry import CORRUPTIONS, SEVERITIES
 
 Array = np.ndarray
 _GAP, _LABEL_WIDTH, _LABEL_HEIGHT = 4, 150, 22

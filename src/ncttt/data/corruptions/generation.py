@@ -1,32 +1,40 @@
-"""A whole corrupted set on disk, in the layout of CIFAR-C: several processes, resumable, bounded memory."""
+"""A whole corrupted set on disk, in the layout of CIFAR-C: several processes, bounded memory, file by file.
+
+A file has its name once it is whole, so a run that was killed or failed redoes at most the file in hand.
+"""
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ncttt.base.errors import InputError
+from ncttt.base.files import replace_file, replacing
+from ncttt.base.pools import cores
+from ncttt.base.progress import ProgressDisplay
 from ncttt.data.corruptions import metadata, textures
-from ncttt.data.corruptions.apply import SEVERITIES, check, corrupt
-from ncttt.data.corruptions.constants import CORRUPTIONS, table_for
-from ncttt.data.corruptions.progress import Progress, reporting
-from ncttt.data.corruptions.stack import Stack, npy_bytes, write_atomically
-from ncttt.data.corruptions.workers import check_workers, run_all, worker_count
+from ncttt.data.corruptions.apply import check, corrupt, is_whole
+from ncttt.data.corruptions.registry import CORRUPTIONS, SEVERITIES, expand_corruptions, table_for
+from ncttt.data.prefetch import in_processes
 
 Array = np.ndarray
+Progress = Callable[[int, int], None]
 _PIECE_VALUES = 2**21  # values in a piece of work: 682 images of 32 pixels, 13 of 224
+_WORTH_A_PROCESS = 30  # pieces: as long as it takes to start a process and import what it needs
 
 
 class Piece(NamedTuple):
-    """Some images of one severity of one corruption, and where they go."""
+    """Some images of a set, to be corrupted."""
 
-    stack: Stack
+    images: Array
     corruption: str
     severity: int
     start: int
-    first_row: int
+    options: dict
 
 
 def generate(
@@ -40,13 +48,13 @@ def generate(
     workers: int | None = None,
     constants: str | None = None,
     frost: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write `<corruption>.npy` (severities * N, H, W, 3), `labels.npy` and `corruptions.json` to the folder `out`.
 
     `images` is (N, H, W, 3) uint8, `labels` (N,). Severities are stacked in blocks, as in CIFAR-C. A run that was
-    killed goes on where it was; the bytes do not depend on that, nor on `workers`. `progress` is called with the
-    images done and all there are to do; without it a bar is shown on a terminal.
+    killed goes on with the files that are missing; the bytes do not depend on that, nor on `workers`. `progress` is
+    called with the images done and all there are to do; without it a bar is shown on a terminal.
 
     >>> from tempfile import mkdtemp
     >>> images, labels = np.zeros((3, 32, 32, 3), np.uint8), np.arange(3)
@@ -55,29 +63,31 @@ def generate(
     ((6, 32, 32, 3), [0, 1, 2, 0, 1, 2])
     """
     out, labels = Path(out), np.asarray(labels)
-    corruptions, severities = list(corruptions), list(severities)
-    _check_request(images, labels, corruptions, severities, seed, workers)
+    names, severities = expand_corruptions(corruptions, clean=False), list(severities)
+    check_request(images, names, severities, seed, workers)
+    _check_labels(images, labels)
     height, width = images.shape[1:3]
     table = table_for(height, width, constants)
     if frost is not None:
         textures.textures_for(height, width, table, seed, frost)  # unreadable photographs are told before all else
-    settings = metadata.describe(images, labels, severities, seed, table, frost)
+    settings = metadata.describe(images, labels, names, severities, seed, table, frost)
     options = {"seed": seed, "constants": table, "frost": frost}
-    shape = (len(severities) * len(images), *images.shape[1:])
-    stacks = {name: Stack(out / f"{name}.npy", shape) for name in dict.fromkeys(corruptions)}
     try:
-        _prepare(out, settings, labels, severities, [stack.path for stack in stacks.values()])
-        with reporting(progress, len(stacks) * shape[0]) as report:
-            _fill(images, stacks, severities, options, workers, report)
+        out.mkdir(parents=True, exist_ok=True)
+        metadata.claim(out, settings, names)
+        _write_labels(out / "labels.npy", np.tile(labels, len(severities)))
+        _write_all(images, out, names, severities, options, workers, progress)
     except OSError as error:
-        raise InputError(_explained(error, out, len(stacks) * int(np.prod(shape)))) from error
+        raise InputError(_explained(error, out, len(names) * len(severities) * images.nbytes)) from error
     return out
 
 
-def _check_request(
-    images: Array, labels: Array, corruptions: list[str], severities: list[int], seed: int, workers: int | None
+def check_request(
+    images: Array, corruptions: Sequence[str], severities: Sequence[int], seed: int, workers: int | None
 ) -> None:
-    check_workers(workers)
+    """Refuse what cannot be generated, in words; of the images the shape and the type are looked at alone."""
+    if workers is not None and (not is_whole(workers) or workers < 1):
+        raise InputError(f"{workers!r} workers; expected at least 1, or None for one a core")
     if not corruptions or not severities:
         raise InputError(
             f"asked for corruptions {corruptions} at severities {severities}; expected at least one of each"
@@ -87,73 +97,101 @@ def _check_request(
             check(images, corruption, severity, seed)
     if len(set(severities)) < len(severities):
         raise InputError(f"severities {severities} name one twice; expected each once")
+
+
+def _check_labels(images: Array, labels: Array) -> None:
     if len(images) == 0 or labels.shape != (len(images),):
         raise InputError(f"labels of shape {labels.shape} for {len(images)} images; expected ({len(images)},), N > 0")
     if labels.dtype.kind not in "iu":
         raise InputError(f"labels are {labels.dtype}; expected integers")
 
 
-def _prepare(out: Path, settings: dict, labels: Array, severities: list[int], outputs: list[Path]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "labels.npy"
-    if not metadata.refuse_other_making(out, settings, [*outputs, path]):
-        metadata.write(out, settings)
+def _write_labels(path: Path, labels: Array) -> None:
     missing = not path.exists()
     if missing:
-        write_atomically(path, npy_bytes(np.tile(labels, len(severities))))
+        with BytesIO() as file:
+            np.save(file, labels, allow_pickle=False)
+            replace_file(path, file.getvalue())
     metadata.record(path, anew=missing)
 
 
-def _fill(
-    images: Array, stacks: dict[str, Stack], severities: list[int], options: dict, workers: int | None, report: Progress
+def _write_all(
+    images: Array,
+    out: Path,
+    corruptions: list[str],
+    severities: list[int],
+    options: dict,
+    workers: int | None,
+    progress: Progress | None,
 ) -> None:
-    size = max(1, _PIECE_VALUES // int(np.prod(images.shape[1:])))
-    missing = {name: _missing(name, stack, severities, len(images), size) for name, stack in stacks.items()}
-    left = {name: len(pieces) for name, pieces in missing.items()}
-    count = sum(left.values())
-    report(sum(stack.shape[0] for stack in stacks.values()) - sum(_images_in(missing, len(images), size)))
-    for name in stacks:
-        _finish_if_whole(stacks[name], left[name])
-    tasks = (
-        (piece, images[piece.start : piece.start + size], options) for pieces in missing.values() for piece in pieces
-    )
-    for piece in run_all(_do_piece, tasks, worker_count(workers, count)):
-        piece.stack.record(piece.first_row)
-        left[piece.corruption] -= 1
-        _finish_if_whole(piece.stack, left[piece.corruption])
-        report(min(size, len(images) - piece.start))
-
-
-def _missing(name: str, stack: Stack, severities: list[int], count: int, size: int) -> list[Piece]:
-    if stack.finished():
-        return []
-    done = stack.begin()
+    shape = (len(severities) * len(images), *images.shape[1:])
+    missing = [name for name in corruptions if not _finished(out / f"{name}.npy", shape)]
+    size = max(1, _PIECE_VALUES // int(np.prod(shape[1:])))
+    starts = range(0, len(images), size)
     pieces = (
-        Piece(stack, name, severity, start, block * count + start)
-        for block, severity in enumerate(severities)
-        for start in range(0, count, size)
+        Piece(images[start : start + size], name, severity, start, options)
+        for name in missing
+        for severity in severities
+        for start in starts
     )
-    return [piece for piece in pieces if piece.first_row not in done]
+    in_a_file = len(severities) * len(starts)
+    total, done = len(corruptions) * shape[0], (len(corruptions) - len(missing)) * shape[0]
+    # One stream of pieces for all files: the processes need not wait at the end of each.
+    stream = in_processes(_corrupted, pieces, _worker_count(workers, in_a_file * len(missing)))
+    with _reporting(progress, done, total) as report, closing(stream) as corrupted:
+        for name in missing:
+            with replacing(out / f"{name}.npy") as file:
+                np.lib.format.write_array_header_1_0(file, _header(shape))
+                for _ in range(in_a_file):
+                    # Written rather than memory-mapped: a full disk is then an error, not a SIGBUS.
+                    rows = next(corrupted)
+                    file.write(rows.data)
+                    report(len(rows))
+            metadata.record(out / f"{name}.npy", anew=True)
 
 
-def _images_in(missing: dict[str, list[Piece]], count: int, size: int) -> Iterator[int]:
-    return (min(size, count - piece.start) for pieces in missing.values() for piece in pieces)
+def _finished(path: Path, shape: tuple[int, ...]) -> bool:
+    """Whether the whole file is there; one of another shape is an error, never overwritten."""
+    if not path.exists():
+        return False
+    with BytesIO() as header:
+        np.lib.format.write_array_header_1_0(header, _header(shape))
+        expected = header.getvalue()
+    with path.open("rb") as file:
+        fits = file.read(len(expected)) == expected and path.stat().st_size == len(expected) + int(np.prod(shape))
+    if not fits:
+        raise InputError(f"{path} is not a uint8 array of shape {shape}; move it away or choose another folder")
+    metadata.record(path, anew=False)  # a kill may fall between the renaming and this
+    return True
 
 
-def _finish_if_whole(stack: Stack, left: int) -> None:
-    if left == 0:
-        unnamed = not stack.path.exists()
-        if unnamed:
-            stack.finish()
-        # Also if it has its name already: a kill may fall between the renaming and this.
-        metadata.record(stack.path, anew=unnamed)
+def _header(shape: tuple[int, ...]) -> dict:
+    return {"descr": "|u1", "fortran_order": False, "shape": shape}
 
 
-def _do_piece(task: tuple[Piece, Array, dict]) -> Piece:
-    piece, images, options = task
-    indices = range(piece.start, piece.start + len(images))
-    piece.stack.write(piece.first_row, corrupt(images, piece.corruption, piece.severity, indices=indices, **options))
-    return piece
+def _worker_count(asked: int | None, pieces: int) -> int:
+    """As many as asked, or one a core if there is enough to do; 1 means this process itself."""
+    return max(1, min(asked or min(cores(), pieces // _WORTH_A_PROCESS), pieces))
+
+
+def _corrupted(piece: Piece) -> Array:
+    indices = range(piece.start, piece.start + len(piece.images))
+    return corrupt(piece.images, piece.corruption, piece.severity, indices=indices, **piece.options)
+
+
+@contextmanager
+def _reporting(progress: Progress | None, done: int, total: int) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of images newly done."""
+    with ProgressDisplay("images", total, done=done, lines=False) as display:
+        if progress is not None:
+            progress(done, total)
+
+        def report(count: int) -> None:
+            display.advance(count)
+            if progress is not None:
+                progress(display.done, total)
+
+        yield report
 
 
 def _explained(error: OSError, out: Path, size: int) -> str:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.corruptions.constants import CONSTANTS, CORRUPTIONS, EXTRA
-from ncttt.data.corruptions.stack import write_atomically
+from ncttt.base.files import replace_file
+from ncttt.data.arrays import MAKING
+from ncttt.data.checksums import file_hash
+from ncttt.data.corruptions.registry import BY_NAME, CORRUPTIONS, EXTRA, find_corruption
 from ncttt.data.corruptions.textures import picture_paths
 
 Array = np.ndarray
-NAME = "corruptions.json"
 FORMAT = 2  # raise it when the same settings begin to give other bytes
 _HASHED_AT_ONCE = 2**24
 _SHORT = reprlib.Repr()
@@ -24,14 +25,21 @@ _SHORT.maxlevel, _SHORT.maxstring = 1, 100  # an error need not print tables
 
 
 def describe(
-    images: Array, labels: Array, severities: Sequence[int], seed: int, table: str, frost: str | Path | None
+    images: Array,
+    labels: Array,
+    corruptions: Sequence[str],
+    severities: Sequence[int],
+    seed: int,
+    table: str,
+    frost: str | Path | None,
 ) -> dict[str, Any]:
-    """Everything the content of the folder depends on."""
+    """Everything the content of the folder depends on; constants of all of ours and of those others that are asked."""
+    names = dict.fromkeys((*CORRUPTIONS, *EXTRA, *corruptions))
     return {
         "format": FORMAT,
         "seed": int(seed),
         "constants": table,
-        "constant_values": {name: [list(level) for level in levels] for name, levels in CONSTANTS[table].items()},
+        "constant_values": {name: [list(level) for level in find_corruption(name).tables[table]] for name in names},
         "severities": [int(severity) for severity in severities],
         "frost": "procedural" if frost is None else photograph_fingerprint(frost),
         "images": list(images.shape),
@@ -60,65 +68,68 @@ def photograph_fingerprint(folder: str | Path) -> str:
     return f"{len(paths)} photographs, sha256 {digest.hexdigest()}"
 
 
-def refuse_other_making(folder: Path, asked: dict[str, Any], outputs: Sequence[Path]) -> bool:
-    """Whether `folder` already belongs to these settings; output of other settings, or of unknown ones, is an error."""
-    path = folder / NAME
+def claim(folder: Path, settings: dict[str, Any], corruptions: Sequence[str]) -> None:
+    """Describe `folder` as one that these corruptions are made in; one that belongs to something else is an error."""
+    told = refuse_other_making(folder, settings, corruptions) or {**settings, "corruptions": [], "files": {}}
+    constants = {**told["constant_values"], **settings["constant_values"]}
+    names = sorted({*told.get("corruptions", []), *corruptions})
+    new = {**told, "constant_values": constants, "corruptions": names}
+    if new != told:
+        _write(folder / MAKING, new)
+
+
+def refuse_other_making(folder: Path, asked: dict[str, Any], corruptions: Sequence[str]) -> dict[str, Any]:
+    """What the description of `folder` says, nothing if it has none; output of other settings is an error."""
+    path = folder / MAKING
     if not path.exists():
-        _refuse_strangers(folder)
-        return False
+        _refuse_strangers(folder, corruptions)
+        return {}
     try:
-        found = json.loads(path.read_text())
-        differing = [name for name in asked if found.get(name) != asked[name]]
+        told = json.loads(path.read_text())
+        differing = [name for name in asked if _differs(told.get(name), asked[name])]
     except (ValueError, AttributeError) as error:
         raise InputError(f"{path} cannot be read ({error}); choose another folder") from error
-    if all(output.exists() for output in outputs):
+    if all((folder / f"{name}.npy").exists() for name in (*corruptions, "labels")):
         # Nothing is left to do, so it does not matter that a newer library might do it otherwise.
         differing = [name for name in differing if name not in ("libraries", "version")]
     if differing:
-        told = "; ".join(
-            f"{name} {_SHORT.repr(found.get(name))} there, {_SHORT.repr(asked[name])} asked" for name in differing
+        said = "; ".join(
+            f"{name} {_SHORT.repr(told.get(name))} there, {_SHORT.repr(asked[name])} asked" for name in differing
         )
-        raise InputError(f"{folder} holds corruptions made with other settings ({told}); choose another folder")
-    return True
+        raise InputError(f"{folder} holds corruptions made with other settings ({said}); choose another folder")
+    return told
 
 
-def _refuse_strangers(folder: Path) -> None:
-    """Without a description, any file that this or a later run would take for its own, whole or not, is an error."""
-    endings = (".npy", ".npy.part", ".npy.done")
-    names = ["labels.npy", *(name + ending for name in CORRUPTIONS + EXTRA for ending in endings)]
+def _differs(there: Any, asked: Any) -> bool:
+    if isinstance(there, dict) and isinstance(asked, dict):
+        # Corruptions from elsewhere may stand on one side alone.
+        return any(there[name] != asked[name] for name in there.keys() & asked.keys())
+    return there != asked
+
+
+def _refuse_strangers(folder: Path, corruptions: Sequence[str]) -> None:
+    """Without a description, any file that this or a later run would take for its own is an error."""
+    names = dict.fromkeys(f"{name}.npy" for name in ("labels", *BY_NAME, *corruptions))
     strange = [name for name in names if (folder / name).exists()]
     if strange:
         raise InputError(
-            f"{folder} holds {', '.join(strange)} but no {NAME}, so made by something else; "
+            f"{folder} holds {', '.join(strange)} but no {MAKING}, so made by something else; "
             "choose another folder, or delete them"
         )
 
 
-def write(folder: Path, settings: dict[str, Any]) -> None:
-    """Describe `folder`, none of whose files is finished yet."""
-    _write(folder / NAME, {**settings, "files": {}})
-
-
 def record(finished: Path, *, anew: bool) -> None:
     """Put the SHA-256 of a finished file into the description of its folder; `anew`, even if there is one."""
-    path = finished.with_name(NAME)
+    path = finished.with_name(MAKING)
     told = json.loads(path.read_text())
     files = told.get("files", {})
     if anew or finished.name not in files:
-        files[finished.name] = file_sha256(finished)
+        files[finished.name] = file_hash(finished, "sha256").removeprefix("sha256:")
         _write(path, {**told, "files": dict(sorted(files.items()))})
 
 
-def file_sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while stretch := file.read(2**18):
-            digest.update(stretch)
-    return digest.hexdigest()
-
-
 def _write(path: Path, told: dict[str, Any]) -> None:
-    write_atomically(path, (_lines(told) + "\n").encode())
+    replace_file(path, (_lines(told) + "\n").encode())
 
 
 def _lines(told: Any, indent: str = "") -> str:

@@ -8,7 +8,7 @@ from PIL import Image
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions.ice import ice_pictures
-from ncttt.data.decoding import to_rgb
+from ncttt.data.image_files import to_rgb
 
 Array = np.ndarray
 _SHRUNK = 5  # by how much the benchmark shrinks its photographs for images of 32 pixels

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
+from ncttt.data import DATA_SETS
 from ncttt.report.columns import column_of
 from ncttt.report.grid import Row
 from ncttt.report.order import CLEAN, corruption_order
@@ -105,10 +106,7 @@ def _scene(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _class_names(data: str) -> dict[int, str]:
-    from ncttt.data.classes import CIFAR10, CIFAR100, VISDA
-
-    known: dict[str, Sequence[str]] = {"cifar10": CIFAR10, "cifar100": CIFAR100, "visda-c": VISDA}
-    return dict(enumerate(known.get(data, ())))
+    return dict(enumerate(DATA_SETS[data].classes)) if data in list(DATA_SETS) else {}
 
 
 def _png(pixels: np.ndarray) -> bytes:

@@ -2,6 +2,7 @@
 
 import json as json_module
 
+from ncttt import data
 from ncttt.base.errors import InputError
 
 EXAMPLE = "ncttt data check cifar10"
@@ -15,11 +16,8 @@ def check(name: str, *, root: str | None = None, json: bool = False) -> None:
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         json: Print one JSON object, for scripts.
     """
-    from ncttt.data.checking import OK
-    from ncttt.data.checking import check as verify
-
-    findings = verify(name, root)
-    wrong = {what: state for what, state in findings.items() if state != OK}
+    findings = data.check(name, root)
+    wrong = [what for what, state in findings.items() if state != "ok"]
     if json:
         print(json_module.dumps({"name": name, "ok": not wrong, "findings": findings}))
     else:

@@ -1,9 +1,10 @@
-"""`ncttt data corrupt`: corrupted copies of a data set."""
+"""`ncttt data corrupt`: a corrupted copy of a data set, on disk."""
 
-from pathlib import Path
+import re
 from typing import Literal
 
-from ncttt.cli.commands.data._words import parse_corruptions, parse_severities
+from ncttt import data
+from ncttt.base.errors import InputError
 
 EXAMPLE = "ncttt data corrupt digits --out digits-c --corruptions fog,contrast --severity 3,5"
 
@@ -13,7 +14,7 @@ def corrupt(
     *,
     out: str,
     severity: str = "1-5",
-    corruptions: str = "all",
+    corruptions: str = "all,extra",
     split: str = "test",
     seed: int = 0,
     workers: int | None = None,
@@ -29,7 +30,7 @@ def corrupt(
         name: Name of a set, or path of an image folder.
         out: Folder to write to; a run that was interrupted goes on there.
         severity: Severities from 1 to 5, as `5`, `1-5` or `1,3,5`.
-        corruptions: Names separated by commas, `benchmark` (the 15), or `all` (these and the 4 extra ones).
+        corruptions: Names separated by commas; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
         seed: Seed of the random corruptions.
         workers: Number of processes; by default one a processor.
@@ -39,16 +40,34 @@ def corrupt(
         image_size: Size to which the files of an image folder are brought.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
     """
-    from ncttt.data import load
-    from ncttt.data.corruptions import CORRUPTIONS, EXTRA, generate
-    from ncttt.data.decoded import check_before_decoding, decoded
+    folder = data.corrupt_set(
+        name,
+        out,
+        corruptions=corruptions,
+        severities=parse_severities(severity),
+        split=split,
+        seed=seed,
+        workers=workers,
+        constants=constants,
+        frost=frost,
+        root=root,
+        image_size=image_size,
+        skip_bad=skip_bad,
+    )
+    print(folder)
 
-    severities, chosen = parse_severities(severity), parse_corruptions(corruptions, CORRUPTIONS, EXTRA)
-    options = {"corruptions": chosen, "severities": severities, "seed": seed, "workers": workers}
-    options |= {"constants": constants, "frost": frost}
-    data = load(name, split, root, image_size=image_size)
-    check_before_decoding(data, Path(out), **options, skip_bad=skip_bad)
-    if skip_bad:
-        data = load(name, split, root, image_size=image_size, skip_bad=True)
-    with decoded(data.images, Path(out)) as images:
-        print(generate(images, data.labels, out, **options))
+
+def parse_severities(text: str) -> tuple[int, ...]:
+    """Severities from `5`, `1-5` or `1,3,5`.
+
+    >>> parse_severities("1-3,5")
+    (1, 2, 3, 5)
+    """
+    severities: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([1-5])(?:-([1-5]))?\s*", part)
+        first, last = (match[1], match[2] or match[1]) if match else ("", "")
+        if not match or first > last:
+            raise InputError(f"severities go from 1 to 5 and look like 5, 1-5 or 1,3,5; found {text!r}")
+        severities.update(range(int(first), int(last) + 1))
+    return tuple(sorted(severities))

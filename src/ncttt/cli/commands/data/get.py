@@ -1,8 +1,7 @@
 """`ncttt data get`: fetch a data set."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from ncttt import data
+from ncttt.base.progress import ProgressDisplay
 
 EXAMPLE = "ncttt data get cifar10"
 
@@ -11,26 +10,11 @@ def get(name: str, *, root: str | None = None) -> None:
     """Fetch a data set and verify it; does nothing when it is there already.
 
     Args:
-        name: Name of the set, as `ncttt data list` shows it.
+        name: Name of the set, as `ncttt data list` shows it, or the address `module:Class` of your own.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
     """
-    from ncttt.data import get as fetch
-
-    with _bar() as progress:
-        place = fetch(name, root, progress=progress, say=lambda line: print(line, file=sys.stderr))
-    print(place)
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, fed with bytes (done, total); None when nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("bytes", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total or None)
+    with ProgressDisplay("bytes", lines=False) as display:
+        folder = data.get(
+            name, root, progress=lambda done, total: display.update(done, total=total or None), say=display.say
+        )
+    print(folder)

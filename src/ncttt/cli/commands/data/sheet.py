@@ -1,10 +1,8 @@
 """`ncttt data sheet`: a picture of the corruptions."""
 
-from pathlib import Path
 from typing import Literal
 
-from ncttt.base.errors import InputError
-from ncttt.cli.commands.data._words import parse_corruptions
+from ncttt import data
 
 EXAMPLE = "ncttt data sheet digits --out corruptions.png"
 
@@ -13,7 +11,7 @@ def sheet(
     name: str,
     *,
     out: str,
-    corruptions: str = "benchmark",
+    corruptions: str = "all",
     split: str = "test",
     first: int = 0,
     seed: int = 0,
@@ -27,7 +25,7 @@ def sheet(
     Args:
         name: Name of a set, or path of an image folder.
         out: Picture to write, such as sheet.png.
-        corruptions: Names separated by commas, `benchmark` (the 15), or `all` (these and the 4 extra ones).
+        corruptions: Names separated by commas; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
         first: Number of the first image shown; five of them take turns.
         seed: Seed of the random corruptions.
@@ -36,19 +34,16 @@ def sheet(
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         image_size: Size to which the files of an image folder are brought.
     """
-    import numpy as np
-
-    from ncttt.data import load
-    from ncttt.data.corruptions import CORRUPTIONS, EXTRA
-    from ncttt.data.corruptions.contact_sheet import contact_sheet
-
-    if Path(out).suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
-        raise InputError(f"a contact sheet is written as .png, .jpg or .webp; found {out!r}")
-    chosen = parse_corruptions(corruptions, CORRUPTIONS, EXTRA)
-    data = load(name, split, root, image_size=image_size)
-    if not 0 <= first < len(data):
-        raise InputError(f"{name} {split} has {len(data)} images; there is no image {first}")
-    shown = range(first, min(first + 5, len(data)))
-    images = data.images[np.array(shown)]
-    contact_sheet(images, out, corruptions=chosen, seed=seed, constants=constants, frost=frost)
-    print(out)
+    path = data.draw_sheet(
+        name,
+        out,
+        corruptions=corruptions,
+        split=split,
+        first=first,
+        seed=seed,
+        constants=constants,
+        frost=frost,
+        root=root,
+        image_size=image_size,
+    )
+    print(path)

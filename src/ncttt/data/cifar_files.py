@@ -1,7 +1,8 @@
-"""Read the pickled CIFAR files without running what a pickle may ask to run.
+"""The files of CIFAR-10 and CIFAR-100: binary records or pickled batches, both with colour planes.
 
-Nothing in the file reaches numpy's own unpickling either: given a type with fields of its own making, that would
-take bytes of the file for addresses of objects. Arrays are rebuilt here, from plain integers and bytes.
+Pickles are read without running what a pickle may ask to run. Nothing in the file reaches numpy's own unpickling
+either: given a type with fields of its own making, that would take bytes of the file for addresses of objects. Arrays
+are rebuilt here, from plain integers and bytes.
 """
 
 import pickle
@@ -11,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError
+from ncttt.data.imageset import ImageSet, integers
 
+TORONTO = "https://www.cs.toronto.edu/~kriz/"
+RECORD = 1 + 3 * 32 * 32
+Part = tuple[np.ndarray, np.ndarray]  # planes uint8 (N, 3072), labels (N,)
 TYPES = ("u1", "i4", "i8")
 
 
@@ -74,13 +79,52 @@ def read_pickle(path: Path) -> dict[bytes, Any]:
     """The dictionary in a CIFAR file, its keys as bytes; anything but arrays and plain containers is refused."""
     try:
         with path.open("rb") as file:
-            found = _Unpickler(file, encoding="bytes").load()
+            content = _Unpickler(file, encoding="bytes").load()
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
     except InputError as error:
         raise InputError(f"{path}: {error}; nothing was executed") from None
     except Exception as error:  # a damaged pickle can fail in any way
         raise InputError(f"{path}: truncated or not a pickle ({error})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: expected a dictionary, found {type(found).__name__}")
-    return {key: value.array if isinstance(value, _Array) else value for key, value in found.items()}
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected a dictionary, found {type(content).__name__}")
+    return {key: value.array if isinstance(value, _Array) else value for key, value in content.items()}
+
+
+def read_batch(path: Path, key: bytes) -> Part:
+    """A pickled batch: its planes, and its labels under `key`."""
+    batch = read_pickle(path)
+    planes, labels = entry(batch, b"data", path), entry(batch, key, path)
+    if not isinstance(planes, np.ndarray) or planes.dtype != np.uint8 or planes.shape[1:] != (RECORD - 1,):
+        found = f"{planes.dtype} {planes.shape}" if isinstance(planes, np.ndarray) else type(planes).__name__
+        raise InputError(f"{path}: `data` must be uint8 (N, {RECORD - 1}), found {found}")
+    return planes, integers(labels, str(path))
+
+
+def entry(batch: dict[bytes, Any], key: bytes, path: Path) -> Any:
+    """What a pickled dictionary holds under `key`."""
+    if key not in batch:
+        raise InputError(f"{path}: no entry {key.decode()!r}")
+    return batch[key]
+
+
+def read_records(path: Path) -> Part:
+    """A binary batch: records of a label and the planes of an image."""
+    if not path.is_file():
+        raise InputError(f"{path} is missing")
+    content = np.fromfile(path, np.uint8)
+    if not len(content) or len(content) % RECORD:
+        raise InputError(f"{path}: {len(content)} bytes are not a whole number of {RECORD}-byte records; truncated?")
+    records = content.reshape(-1, RECORD)
+    return records[:, 1:], records[:, 0]
+
+
+def joined(parts: list[Part], classes: tuple[str, ...], name: str) -> ImageSet:
+    """The images of all parts, their planes interleaved."""
+    labels = np.concatenate([part[1] for part in parts])
+    images = np.empty((sum(len(part[0]) for part in parts), 32, 32, 3), np.uint8)
+    start = 0
+    for planes, _ in parts:
+        images[start : start + len(planes)] = planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        start += len(planes)
+    return ImageSet(images, labels, classes, name=name)

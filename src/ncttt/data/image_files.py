@@ -1,5 +1,8 @@
-"""Image files as uint8 arrays of one size, whatever their mode: grey, palette, alpha, 16 bit, float."""
+"""Image files: found below a folder, and decoded to uint8 arrays of one size, whatever their mode."""
 
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +78,72 @@ def fit(image: Image.Image, size: int) -> Image.Image:
     box = (left, top, left + side, top + side)
     # Only the square is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
     return image.crop(box) if side == size else image.resize((size, size), Image.Resampling.BILINEAR, box)
+
+
+class LazyImages:
+    """Image files that look like one uint8 array (N, size, size, 3) and are decoded when they are indexed."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, paths: Sequence[Path | str], size: int) -> None:
+        self.paths, self.size = list(paths), size
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return len(self.paths), self.size, self.size, 3
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, indices: np.ndarray | slice | int) -> np.ndarray:
+        chosen = np.arange(len(self))[indices]
+        if chosen.ndim == 0:
+            return decode(Path(self.paths[chosen]), self.size)
+        images = np.empty((len(chosen), self.size, self.size, 3), np.uint8)
+        for row, index in enumerate(chosen):
+            images[row] = decode(Path(self.paths[index]), self.size)
+        return images
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return self[:]
+
+    def select(self, indices: np.ndarray) -> "LazyImages":
+        """The files at `indices`, still undecoded."""
+        return LazyImages([self.paths[i] for i in indices], self.size)
+
+    def unreadable(self, workers: int | None = None) -> dict[int, str]:
+        """Decode every file once, in threads; the index and the error of those that fail."""
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            errors = pool.map(self._error, range(len(self)))
+            return {index: error for index, error in enumerate(errors) if error}
+
+    def _error(self, index: int) -> str | None:
+        try:
+            decode(Path(self.paths[index]), self.size)
+        except InputError as error:
+            return str(error)
+        return None
+
+
+def subfolders(path: Path) -> list[str]:
+    """The names of the folders in `path`, sorted, without those that programs leave behind."""
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and _visible(entry.name))
+
+
+def _visible(name: str) -> bool:
+    # .ipynb_checkpoints, macOS's ._a.png and its __MACOSX are no classes and no images.
+    return not name.startswith(".") and name != "__MACOSX"
+
+
+def image_files(path: Path) -> list[str]:
+    """The paths of the images below a folder, sorted, without what programs leave behind."""
+    # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
+    paths = []
+    for folder, inner, files in os.walk(path):
+        inner[:] = filter(_visible, inner)
+        paths += [os.path.join(folder, file) for file in files if _visible(file) and _is_image(file)]
+    return sorted(paths)
+
+
+def _is_image(file: str) -> bool:
+    return os.path.splitext(file)[1].lower() in EXTENSIONS
