@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+from uuid import uuid4
 
 try:
     import fcntl
@@ -13,14 +14,16 @@ except ImportError:  # not on Windows
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, own_name: bool = False) -> Iterator[IO[bytes]]:
     """A file to fill, which takes the place of `path` once the `with` block ends well.
 
-    A full disk, an error or a kill leaves the old file whole.
+    A full disk, an error or a kill leaves the old file whole. With `own_name` several processes may write the same path
+    at a time: each fills a file that no other one knows, and the last to end stays.
     """
-    with _filling(path) as file:
+    part = path.with_name(f".{path.name}.{uuid4().hex}.new") if own_name else temporary(path)
+    with _filling(part) as file:
         yield file
-    os.replace(temporary(path), path)
+    os.replace(part, path)
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -32,7 +35,7 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
     """Fill all temporary files first, then rename them one after another: a full disk leaves all old files whole."""
     try:
         for path, content in contents.items():
-            with _filling(path) as file:
+            with _filling(temporary(path)) as file:
                 file.write(content)
         for path in contents:
             os.replace(temporary(path), path)
@@ -43,15 +46,15 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
 
 
 @contextmanager
-def _filling(path: Path) -> Iterator[IO[bytes]]:
-    """The temporary file of a path, on the disk when the `with` block ends, gone if it fails."""
+def _filling(part: Path) -> Iterator[IO[bytes]]:
+    """A temporary file, on the disk when the `with` block ends, gone if it fails."""
     try:
-        with temporary(path).open("wb") as file:
+        with part.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        temporary(path).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 

@@ -18,6 +18,7 @@ Commands = dict[str, Any]  # a command's function, a group of them, or the group
 def command_table() -> Commands:
     """Every command by name."""
     from ncttt.cli.commands import adapt, bench, completion, data, demo, figures, info, report, rows, train, tune
+    from ncttt.cli.commands.rows import export, seed, show
 
     return {
         "demo": demo.demo,
@@ -26,10 +27,10 @@ def command_table() -> Commands:
         "tune": tune.tune,
         "bench": bench.bench,
         "rows": {
-            "_help": "Show, export and seed the rows of a benchmark.",
-            "show": rows.show,
-            "export": rows.export,
-            "seed": rows.seed,
+            "_help": rows.__doc__,
+            "show": show.show,
+            "export": export.export,
+            "seed": seed.seed,
         },
         "report": report.report,
         "figures": figures.figures,

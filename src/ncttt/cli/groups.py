@@ -61,6 +61,7 @@ OPTIONS = {
     "adaptation": (
         "protocol",
         "protocols",
+        "order",
         "orders",
         "batch_size",
         "batch_sizes",

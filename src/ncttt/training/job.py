@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 import torch
+from jsonargparse import ArgumentError, ArgumentParser
 
 from ncttt import models
 from ncttt.base.devices import available
@@ -30,6 +31,8 @@ from ncttt.training.whitening import whiten_stem
 from ncttt.zoo.checkpoint import method_from
 
 IMAGES_TO_WHITEN, WHITENED_AT_A_TIME = 2000, 100
+# What a configuration of `ncttt train` may say besides: where and how it runs.
+RUNNING = ("out", "resume", "device", "threads", "tensorboard", "json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,3 +111,18 @@ def run_job(
             results["test_accuracy"] = held_out_figures(model, test, job.recipe.batch_size)["accuracy"]
         replace_file(Path(run) / "results.json", (json.dumps(results, indent=2) + "\n").encode())
     return results
+
+
+def read_job(path: str | Path) -> Job:
+    """The training that a configuration file of `ncttt train` describes, wherever and however that is to run."""
+    if not Path(path).is_file():
+        raise InputError(f"there is no configuration {path}")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(Job, as_group=False)
+    for name in RUNNING:
+        parser.add_argument(f"--{name}", type=Any)
+    try:
+        settings = parser.instantiate(parser.parse_path(str(path)))
+        return Job(**{field.name: settings[field.name] for field in fields(Job)})
+    except (ArgumentError, TypeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is no configuration of a training: {' '.join(str(error).split())}") from None

@@ -12,16 +12,16 @@ from ncttt.benchmark import cells_of
 from ncttt.benchmark.grid import Entry
 
 
-def test_the_product_of_all_lists_scene_by_scene(checkpoint):
+def test_the_product_of_all_lists_scenario_by_scenario(checkpoint):
     cells = cells_of(
         small_grid.grid(
             checkpoint, severities=[1, 5], protocols=["episodic", "online"], batch_sizes=[20, 40], seeds=[0, 1, 2]
         )
     )
     assert len(cells) == len({cell.key for cell in cells}) == 2 * 2 * 2 * 2 * 3 * 3
-    scenes = [cell.scenes for cell in cells]
-    assert scenes == sorted(scenes, key=scenes.index)  # those of one scene stand together
-    assert {cell.scenes[0].severity for cell in cells} == {1, 5}
+    scenarios = [cell.scenarios for cell in cells]
+    assert scenarios == sorted(scenarios, key=scenarios.index)  # those of one scenario stand together
+    assert {cell.scenarios[0].severity for cell in cells} == {1, 5}
 
 
 def test_several_data_sets_make_a_grid_on_each(checkpoint, monkeypatch):
@@ -65,6 +65,7 @@ def test_names_of_corruptions_and_clean_images(checkpoint):
         {"constants": None},
         {"protocols": ["online"]},
         {"orders": ["by_class"]},
+        {"orders": ["mixed"]},
         {"batch_sizes": [41]},
         {"seeds": [1]},
         {"threads": 2},
@@ -118,7 +119,12 @@ BAD = [
     ({"corruptions": ["all", "fog"]}, "'fog' is named twice"),
     ({"severities": [6]}, "from 1 to 5; found 6"),
     ({"protocols": ["onlin"]}, "no protocol 'onlin'; did you mean 'online'"),
+    ({"protocols": ["mixed"]}, "no protocol but an order; write protocols: [continual] and orders: [mixed]"),
     ({"orders": ["sorted"]}, "no order 'sorted'"),
+    ({"orders": ["mixed(sorted)"]}, "no order 'mixed(sorted)'"),
+    ({"orders": ["mixed(random)"]}, "the order 'mixed(random)' is called 'mixed'"),
+    ({"orders": ["mixed(mixed)"]}, "no order 'mixed(mixed)'"),
+    ({"corruptions": ["clean"], "orders": ["mixed"]}, "this grid has no cells"),
     ({"orders": ["dirichlet(0)"]}, "no order 'dirichlet(0)'"),
     ({"batch_sizes": [0]}, "batch_sizes must be at least 1; found 0"),
     ({"seeds": [0, 0]}, "seeds 0 is named twice"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import locked
+from ncttt.base.files import locked, replacing
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt
@@ -26,8 +24,8 @@ PIECE = 1000  # images that are corrupted at a time
 Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces
 
 
-class Drawn(NamedTuple):
-    """Images uint8 (N, H, W, 3) of a set, with their labels and places there, and what they are, whatever the name."""
+class DrawnImages(NamedTuple):
+    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; the digest is that of all three."""
 
     images: np.ndarray
     labels: np.ndarray
@@ -37,7 +35,7 @@ class Drawn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pictures:
+class ImageDraw:
     """`count` images of one split of a set, or all of them, behind the first `skip` of a fixed draw.
 
     `data` is what a row calls the set; a set that is a folder lies at `folder`.
@@ -50,16 +48,16 @@ class Pictures:
     root: str | None = None
     folder: str | None = None
 
-    def draw(self) -> Drawn:
-        """Read them; the last few sets are remembered."""
-        return _draw(self)
+    def read(self) -> DrawnImages:
+        """Read them; the last few draws are remembered."""
+        return _read(self)
 
 
 @lru_cache(maxsize=4)
-def _draw(pictures: Pictures) -> Drawn:
-    data = load(pictures.folder or pictures.data, pictures.split, root=pictures.root)
-    skip = pictures.skip
-    count = len(data) - skip if pictures.count is None else pictures.count
+def _read(draw: ImageDraw) -> DrawnImages:
+    data = load(draw.folder or draw.data, draw.split, root=draw.root)
+    skip = draw.skip
+    count = len(data) - skip if draw.count is None else draw.count
     if skip < 0 or count < 1 or skip + count > len(data):
         behind = f" behind the first {skip}" if skip else ""
         raise InputError(f"asked for {count} images{behind} of {data.name}, which has {len(data)}")
@@ -67,14 +65,17 @@ def _draw(pictures: Pictures) -> Drawn:
     images, labels = np.ascontiguousarray(data.images[places]), data.labels[places]
     digest = hashlib.sha256(images.data)
     digest.update(labels.tobytes() + places.tobytes())
-    return Drawn(images, labels, places, len(data.classes), digest.hexdigest()[:16])
+    return DrawnImages(images, labels, places, len(data.classes), digest.hexdigest()[:16])
 
 
 @dataclass(frozen=True)
-class Scene:
-    """Pictures under one corruption; `digest` is that of the clean images, `constants` a table of severities."""
+class Scenario:
+    """A draw of images under one corruption at one severity.
 
-    pictures: Pictures
+    `digest` is that of the clean images, `constants` the name of a table of severities.
+    """
+
+    draw: ImageDraw
     digest: str
     corruption: str = CLEAN
     severity: int = 0
@@ -87,16 +88,24 @@ class Scene:
 
     def images(self, cache: Path) -> np.ndarray:
         """The images uint8 (N, H, W, 3), a memory map of a file that the first process to ask has made."""
-        return _shared(cache / f"{self.name}.npy", lambda: (self._drawn().images.shape, np.uint8, self._pieces()))
+        return _shared(self.images_file(cache), lambda: (self._drawn().images.shape, np.uint8, self._pieces()))
 
     def labels(self, cache: Path) -> np.ndarray:
         """The label of each image, int64 (N,)."""
-        return _shared(cache / f"{self.digest}-labels.npy", lambda: _whole(self._drawn().labels))
+        return _shared(self.labels_file(cache), lambda: _whole(self._drawn().labels))
 
-    def _drawn(self) -> Drawn:
-        drawn = self.pictures.draw()
+    def images_file(self, cache: Path) -> Path:
+        """Where the images are kept."""
+        return cache / f"{self.name}.npy"
+
+    def labels_file(self, cache: Path) -> Path:
+        """Where the labels are kept; all corruptions of a draw share them."""
+        return cache / f"{self.digest}-labels.npy"
+
+    def _drawn(self) -> DrawnImages:
+        drawn = self.draw.read()
         if drawn.digest != self.digest:
-            raise InputError(f"the images of {self.pictures.data} here are not those that the grid was made for")
+            raise InputError(f"the images of {self.draw.data} here are not those that the grid was made for")
         return drawn
 
     def _pieces(self) -> Iterator[np.ndarray]:
@@ -123,19 +132,12 @@ def _shared(path: Path, make: Callable[[], Content]) -> np.ndarray:
 
 
 def _write(path: Path, shape: tuple[int, ...], kind: Any, pieces: Iterator[np.ndarray]) -> None:
-    """Piece by piece, under a name of its own: on a file system without locks two processes may be at it."""
-    handle, part = tempfile.mkstemp(suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            for piece in pieces:
-                file.write(np.ascontiguousarray(piece).data)
-        os.chmod(part, 0o644)  # others may share the cache
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    """Piece by piece; on a file system without locks two processes may be at it."""
+    with replacing(path, own_name=True) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for piece in pieces:
+            file.write(np.ascontiguousarray(piece).data)
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""The models of a search: a training's configuration with some settings changed, trained once each, resumable."""
+"""The models of a tuning: a training's configuration with some settings changed, trained once each, resumable."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def train_once(job: Job, folder: str | Path, device: str = "cpu", observers: lis
 
 
 def _facts(job: Job) -> dict[str, Any]:
-    found = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
-    return found | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}
+    facts = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
+    return facts | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}

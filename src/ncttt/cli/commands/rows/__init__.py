@@ -1,0 +1,1 @@
+"""Show, export and seed the rows of a benchmark."""

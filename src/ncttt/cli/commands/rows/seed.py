@@ -1,0 +1,16 @@
+"""`ncttt rows seed`: rows from a file into a store."""
+
+from ncttt import benchmark
+
+EXAMPLE = "ncttt rows seed runs/bench.sqlite runs/bench.csv"
+
+
+def seed(store: str, rows: str) -> None:
+    """Take rows from a CSV into a store, which is made if need be; cells that it has stay as they are.
+
+    Args:
+        store: File of the rows.
+        rows: CSV that `ncttt rows export` wrote.
+    """
+    with benchmark.Store(store) as base:
+        print(f"{base.seed(rows)} new rows in {store}")
