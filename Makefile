@@ -54,7 +54,7 @@ check: $(DEV_READY)
 # Are a random handful of the committed rows found again?
 results-check: $(READY)
 	$(BIN)/ncttt data get cifar10
-	$(BIN)/python benchmarks/check_results.py
+	$(BIN)/python study/check_results.py
 
 # The site, into site/; a wrong link, a docstring that does not render or any other warning is an error.
 docs: $(DOCS_READY)

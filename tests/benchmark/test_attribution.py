@@ -1,49 +1,52 @@
-"""Attribution: one checkpoint, five ways, and shares that add up."""
+"""Attribution: one checkpoint, five variants, and shares that add up."""
 
 import pytest
 import small_grid
 
 from ncttt import InputError
-from ncttt.benchmark import attribute, plans, run_cells
-from ncttt.benchmark.attribution import unique_cells
+from ncttt.benchmark import attribute
+from ncttt.benchmark.attribution import divided, plans
 from ncttt.benchmark.grid import Entry
+from ncttt.methods import Tent
 
 
-def test_statistics_and_gradient_are_the_total(checkpoint, store):
+def test_statistics_and_steps_are_the_total(checkpoint, store):
     entries = [
         Entry(method="source", checkpoint=checkpoint),
         Entry(method="tent", checkpoint=checkpoint, settings={"lr": 0.05}),
         Entry(method="nc_ttt", checkpoint=checkpoint, label="NC-TTT", settings={"lr": 0.05, "steps": 3}),
     ]
-    chosen = plans(small_grid.grid(checkpoint, methods=entries, protocols=["episodic", "online"], seeds=[0, 1]))
+    grid = small_grid.grid(checkpoint, methods=entries, protocols=["episodic", "online"], seeds=[0, 1])
+    chosen = plans(grid)
     assert [(plan.subject.method, plan.subject.protocol) for plan in chosen] == [
         ("tent", "episodic"), ("tent", "online"), ("NC-TTT", "episodic"), ("NC-TTT", "online"),
     ]  # fmt: skip
-    cells = unique_cells(chosen)
-    assert len(cells) == 4 * 2 * 2 * 2 + 3 * 2 * 2 * 2  # what stands still is shared by both methods
-    run_cells(cells, store)
-    for plan in chosen:
-        found = attribute(plan, store)
-        assert found.statistics.mean + found.gradient.mean == pytest.approx(found.total.mean, abs=1e-12)
-        accuracy = found.accuracy
-        assert found.statistics.mean == pytest.approx(accuracy["batch"] - accuracy["source"])
-        assert found.gradient.mean == pytest.approx(accuracy["batch + gradient"] - accuracy["batch"])
-        assert len(set(accuracy.values())) > 3  # five ways, not one
-        streams = {way: [cell.scenes for cell in group] for way, group in plan.ways.items()}
-        assert all(scenes == streams["source"] for scenes in streams.values())
+    outcome = attribute(grid, store, executor="here")
+    assert outcome.failures == []
+    assert len(store.rows()) == 4 * 2 * 2 * 2 + 3 * 2 * 2 * 2  # what stands still is shared by both methods
+    for plan, share in zip(chosen, outcome.attributions, strict=True):
+        assert share.subject == plan.subject
+        assert share.statistics.mean + share.steps.mean == pytest.approx(share.total.mean, abs=1e-12)
+        accuracy = share.accuracy
+        assert share.statistics.mean == pytest.approx(accuracy["batch"] - accuracy["source"])
+        assert share.steps.mean == pytest.approx(accuracy["batch + steps"] - accuracy["batch"])
+        assert len(set(accuracy.values())) > 3  # five variants, not one
+        streams = {name: [cell.scenarios for cell in cells] for name, cells in plan.variants.items()}
+        assert all(scenarios == streams["source"] for scenarios in streams.values())
 
 
-def test_each_way_is_what_it_says(checkpoint):
+def test_each_variant_is_what_it_says(checkpoint):
     (plan,) = plans(small_grid.grid(checkpoint, methods=[Entry(method="nc_ttt", checkpoint=checkpoint)]), "blend(0.3)")
     norms = {
-        way: (cells[0].method["name"], cells[0].method["norm"], cells[0].steps) for way, cells in plan.ways.items()
+        name: (cells[0].method["name"], cells[0].method["norm"], cells[0].steps)
+        for name, cells in plan.variants.items()
     }
     assert norms == {
         "source": ("source", "source", (0,)),
         "batch": ("ptbn", "batch", (0,)),
         "blend": ("ptbn", "blend(0.3)", (0,)),
-        "batch + gradient": ("nc_ttt", "batch", (2,)),
-        "gradient alone": ("nc_ttt", "source", (2,)),
+        "batch + steps": ("nc_ttt", "batch", (2,)),
+        "steps alone": ("nc_ttt", "source", (2,)),
     }
 
 
@@ -62,10 +65,22 @@ def test_what_ran_otherwise_is_a_subject_of_its_own(checkpoint):
 
 def test_a_sequence_is_divided_too(checkpoint, store):
     entry = Entry(method="nc_ttt", checkpoint=checkpoint)
-    (plan,) = plans(small_grid.grid(checkpoint, methods=[entry], protocols=["continual"], images=100))
-    run_cells(unique_cells([plan]), store)
-    found = attribute(plan, store)
-    assert found.statistics.mean + found.gradient.mean == pytest.approx(found.total.mean, abs=1e-12)
+    grid = small_grid.grid(checkpoint, methods=[entry], protocols=["continual"], orders=["random", "mixed"], images=100)
+    shares = attribute(grid, store, executor="here").attributions
+    assert [share.subject.order for share in shares] == ["random", "mixed"]
+    for share in shares:
+        assert share.statistics.mean + share.steps.mean == pytest.approx(share.total.mean, abs=1e-12)
+
+
+def test_a_method_with_a_failed_cell_has_no_shares(checkpoint, store, monkeypatch):
+    def adaptation_loss(self, model, images):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(Tent, "adaptation_loss", adaptation_loss)
+    entries = [Entry(method=name, checkpoint=checkpoint) for name in ("tent", "nc_ttt")]
+    outcome = attribute(small_grid.grid(checkpoint, methods=entries), store, executor="here")
+    assert [share.subject.method for share in outcome.attributions] == ["nc_ttt"]
+    assert {(cell.method["name"], error) for cell, error in outcome.failures} == {("tent", "RuntimeError: out of luck")}
 
 
 def test_entries_that_contradict_each_other_are_refused(checkpoint):
@@ -82,4 +97,4 @@ def test_without_a_method_that_learns_there_is_nothing_to_divide(checkpoint):
 def test_cells_that_were_not_run_are_told(checkpoint, store):
     (plan,) = plans(small_grid.grid(checkpoint, methods=[Entry(method="nc_ttt", checkpoint=checkpoint)]))
     with pytest.raises(InputError, match="no predictions of source on gaussian_noise"):
-        attribute(plan, store)
+        divided(plan, store)

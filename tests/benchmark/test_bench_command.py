@@ -39,12 +39,12 @@ def test_a_grid_its_table_and_its_rows(arguments, tmp_path, capsys):
 def test_attribution_is_one_option(arguments, tmp_path, capsys):
     assert main([*arguments, "--attribution", "--csv", str(tmp_path / "shares.csv")]) == 0
     header, line = capsys.readouterr().out.splitlines()
-    assert header.split("\t")[-3:] == ["statistics", "gradient", "total"]
+    assert header.split("\t")[-3:] == ["statistics", "steps", "total"]
     shares = [float(part.split(" ")[0]) for part in line.split("\t")[-3:]]
     assert shares[0] + shares[1] == pytest.approx(shares[2], abs=0.011)
     (written,) = csv.DictReader((tmp_path / "shares.csv").open())
     assert [100 * float(written[name]) for name in header.split("\t")[-3:]] == pytest.approx(shares, abs=0.0051)
-    assert float(written["gradient low"]) <= float(written["gradient"]) <= float(written["gradient high"])
+    assert float(written["steps low"]) <= float(written["steps"]) <= float(written["steps high"])
 
 
 @pytest.mark.parametrize(

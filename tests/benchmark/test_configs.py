@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ncttt.benchmark.search import Search
-from ncttt.benchmark.search_checks import check_search
-from ncttt.benchmark.tuning import combinations
+from ncttt.benchmark import Tuning
+from ncttt.benchmark.tuning import check_tuning
+from ncttt.benchmark.tuning.models import changed
+from ncttt.benchmark.tuning.trials import combinations
 from ncttt.cli import main
 from ncttt.training import read_job
 
@@ -50,32 +51,31 @@ def test_the_papers_grids_are_for_the_papers_trainings(name):
         main(["bench", "--config", str(path), "--print_config"])
 
 
-def test_the_digits_search_is_one():
+def test_the_digits_tuning_is_one():
     settings = yaml.safe_load(Path("configs/tune/digits.yaml").read_text())
-    check_search(Search(**settings), read_job(settings["train"]))
+    check_tuning(Tuning(**settings), read_job(settings["train"]))
 
 
 @pytest.mark.parametrize("name", ["branch", "early", "noise", "paper-flat", "paper-form", "trained", "width"])
-def test_the_searches_of_trainings_on_cifar10_name_what_there_is(name):
+def test_the_tunings_of_trainings_on_cifar10_name_what_there_is(name):
     from ncttt import METHODS
-    from ncttt.benchmark.tuned_models import changed
 
     by_training = yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text())
-    for settings, _ in combinations(Search(**by_training)):
+    for settings, _ in combinations(Tuning(**by_training)):
         assert METHODS[changed(read_job(by_training["train"]), settings).method]
 
 
-def test_searches_vary_the_training_of_the_zoo_with_half_its_epochs():
+def test_tunings_vary_the_training_of_the_zoo_with_half_its_epochs():
     short, whole = read_job("configs/tune/one-epoch.yaml"), read_job("configs/cpu/cifar10-ncttt.yaml")
     assert short.recipe == whole.recipe.but(epochs=whole.recipe.epochs // 2)
     assert short.method_settings == whole.method_settings
     assert (short.start, short.layer, short.method) == (whole.start, whole.layer, whole.method)
 
 
-def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
+def test_the_tuning_of_adaptations_on_cifar10_names_what_there_is():
     from ncttt import zoo
 
-    by_adaptation = Search(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
+    by_adaptation = Tuning(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
     assert by_adaptation.checkpoint in zoo.names()
     assert len(combinations(by_adaptation)) == 16
 
@@ -84,17 +84,17 @@ def test_the_search_of_adaptations_on_cifar10_names_what_there_is():
     "name",
     ["clust3", "copies", "entropy", "entropy-alone", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"],
 )
-def test_searches_of_adaptations_name_settings_of_their_methods(name):
+def test_tunings_of_adaptations_name_settings_of_their_methods(name):
     from ncttt import METHODS
     from ncttt.zoo.checkpoint import description
 
-    search = Search(**yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text()))
-    method = METHODS[search.method or description(search.checkpoint)["method"]["name"]]
-    for _, adapted in combinations(search):
+    tuning = Tuning(**yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text()))
+    method = METHODS[tuning.method or description(tuning.checkpoint)["method"]["name"]]
+    for _, adapted in combinations(tuning):
         assert method(**{key: value for key, value in adapted.items() if key != "stop"})
 
 
-def test_the_search_of_the_paper_is_in_its_form():
+def test_the_tuning_of_the_paper_is_in_its_form():
     settings = yaml.safe_load(Path("configs/tune/layer-sigma.yaml").read_text())
     assert settings["trained"]["layer"] == ["layer1", "layer2", "layer3", "layer4"]
     assert settings["trained"]["method_settings.sigma_in"] == [0.01, 0.015, 0.025, 0.05]

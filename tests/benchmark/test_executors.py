@@ -15,6 +15,10 @@ from ncttt.benchmark.executors import Failure, Here, Processes, executor
 from ncttt.methods import METHODS, Source
 
 
+def make_here(threads, workers, address, device) -> Here:
+    return Here()
+
+
 def square(number: int) -> int:
     if number == 3:
         raise ValueError("three is too many")
@@ -77,6 +81,7 @@ def test_cells_that_kill_every_worker_are_given_up_one_by_one():
 def test_executors_by_name():
     assert isinstance(executor("here", 1), Here)
     assert executor("processes", 1, workers=3) == Processes(3)
+    assert isinstance(executor("test_executors:make_here", 1), Here)
     assert executor("processes", 10_000) == Processes(1)  # more threads than cores: one at a time
     with pytest.raises(InputError, match="device 'cdua' cannot be used here"):
         executor("processes", 1, device="cdua")

@@ -1,4 +1,4 @@
-"""Rows against plain loops that know nothing of the engine."""
+"""Rows against plain loops that know nothing of the benchmark."""
 
 import json
 from pathlib import Path
@@ -20,8 +20,8 @@ from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt
 
 
-def pictures(corruption: str, count: int = 120) -> tuple[np.ndarray, np.ndarray]:
-    """The images of a scene, corrupted as part of their whole set."""
+def corrupted(corruption: str, count: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    """The images of a scenario, corrupted as part of their whole set."""
     data = load("digits", "test")
     places = np.sort(shuffled(len(data), 0, 0)[:count])
     return corrupt(np.asarray(data.images), corruption, 5, constants="imagenet")[places], data.labels[places]
@@ -56,7 +56,7 @@ def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
     (cell,) = only(checkpoint, entry, corruptions=["contrast"], protocols=[protocol], seeds=[5])
     found = measure(cell, tmp_path)
 
-    images, labels = pictures("contrast")
+    images, labels = corrupted("contrast")
     order = shuffled(len(images), 5, 0)
     images, labels = images[order], labels[order]
     adapter = ncttt.Adapter(ncttt.load(checkpoint), protocol=protocol, seed=5)
@@ -104,11 +104,11 @@ def test_calibration_error_by_a_plain_loop():
 
 def test_continual_goes_on_through_all_corruptions_and_mixed_shuffles_them(checkpoint, tmp_path):
     entry = Entry(method="nc_ttt", checkpoint=checkpoint)
-    continual, mixed = only(checkpoint, entry, protocols=["continual", "mixed"])
-    assert len(continual.scenes) == len(mixed.scenes) == 2
+    continual, mixed = only(checkpoint, entry, protocols=["continual"], orders=["random", "mixed"])
+    assert len(continual.scenarios) == len(mixed.scenarios) == 2
     adapter, logits, truth = ncttt.Adapter(ncttt.load(checkpoint), protocol="continual"), [], []
     for corruption in ("gaussian_noise", "contrast"):
-        images, labels = pictures(corruption)
+        images, labels = corrupted(corruption)
         order = shuffled(120, 0, 0)
         for start in range(0, 120, 40):
             logits.append(adapter(floats(images[order[start : start + 40]])))
@@ -134,33 +134,36 @@ def test_online_differs_from_episodic_only_because_it_remembers(checkpoint, tmp_
     assert (one[40:] != two[40:]).any()
 
 
-def test_orders_show_every_image_once_and_classes_in_bursts():
-    labels = np.random.default_rng(0).integers(0, 10, 2000)
+@pytest.mark.parametrize("protocol", ["episodic", "online", "continual"])
+def test_a_mixed_stream_runs_in_any_protocol(checkpoint, tmp_path, protocol):
+    entry = Entry(method="nc_ttt", checkpoint=checkpoint, settings={"lr": 0.05})
+    (cell,) = only(checkpoint, entry, protocols=[protocol], orders=["mixed(by_class)"])
+    result = measure(cell, tmp_path)
 
-    def changes(order: str) -> float:
-        places = order_of(labels, order, seed=3)
-        assert sorted(places) == list(range(2000))
-        return np.mean([len(np.unique(labels[places[start : start + 50]])) for start in range(0, 2000, 50)])
-
-    by_class, bursts, mild, fair = (changes(o) for o in ("by_class", "dirichlet(0.05)", "dirichlet(10)", "random"))
-    assert by_class < 2 < bursts < mild < fair + 0.2
-    assert fair > 9
-    assert (order_of(labels, "random", 1) != order_of(labels, "random", 2)).any()
+    scenarios = shuffled(120, 0, 1) % 2
+    images, labels = zip(*(corrupted(name) for name in ("gaussian_noise", "contrast")), strict=True)
+    places = order_of(labels[0], "by_class", 0)
+    adapter, predicted = ncttt.Adapter(ncttt.load(checkpoint), lr=0.05, protocol=protocol), []
+    for chunk in np.split(places, 3):
+        batch = np.stack([images[scenarios[place]][place] for place in chunk])
+        predicted.append(adapter(floats(batch)).argmax(1).numpy())
+    assert (result.predicted[-1] == np.concatenate(predicted)).all()
+    assert (result.right[-1] == (np.concatenate(predicted) == labels[0][places])).all()
 
 
 def test_images_are_made_once_for_all_methods_and_shared_as_a_map(checkpoint, store, monkeypatch):
-    from ncttt.benchmark import scenes
+    from ncttt.benchmark import scenarios
 
     made = []
     monkeypatch.setattr(
-        scenes, "corrupt", lambda images, name, *a, **k: made.append(name) or corrupt(images, name, *a, **k)
+        scenarios, "corrupt", lambda images, name, *a, **k: made.append(name) or corrupt(images, name, *a, **k)
     )
     cells = cells_of(small_grid.grid(checkpoint))
     outcome = run_cells(cells, store)
     assert (len(outcome.rows), made) == (6, ["gaussian_noise", "contrast"])
-    images = cells[0].scenes[0].images(store.path.parent / "images")
+    images = cells[0].scenarios[0].images(store.path.parent / "images")
     assert isinstance(images, np.memmap)
-    assert (images == pictures("gaussian_noise")[0]).all()
+    assert (images == corrupted("gaussian_noise")[0]).all()
 
 
 def test_a_checkpoint_that_changed_under_a_running_grid_is_refused(checkpoint, tmp_path):

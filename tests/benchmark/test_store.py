@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from ncttt import InputError
 from ncttt.benchmark import Store, cells_of, run_cells
+from ncttt.benchmark.schema import transaction
 from ncttt.benchmark.table import COLUMNS
 
 
@@ -150,7 +151,7 @@ def test_files_that_are_no_store_are_left_alone(tmp_path):
     base.execute("PRAGMA user_version = 0")
     base.close()
     before = path.read_bytes()
-    with pytest.raises(InputError, match="a store of schema 0; this version reads 1"):
+    with pytest.raises(InputError, match="a store of schema 0; this version reads 1 and 2"):
         Store(path)
     assert path.read_bytes() == before
 
@@ -208,19 +209,23 @@ def test_queries_are_instant_with_100_000_rows(store):
          "accuracy": n / 100_000}
         for n in range(100_000)
     ]  # fmt: skip
-    with store._transaction():
+    with transaction(store._base):
         store._insert(rows)
     store.write(rows[0])
     keys = [row["key"] for row in rows[:1000]]
-    by_scene = fastest(lambda: store.rows(data="digits", corruption="c3", severity=3, method="m3"), 834)
+    by_scenario = fastest(lambda: store.rows(data="digits", corruption="c3", severity=3, method="m3"), 834)
     by_key = fastest(lambda: store.by_key(keys), 1000)
     done = fastest(store.done, 100_000)
     everything = fastest(store.rows, 100_000)
     # Ratios, because the machine may be busy: a query looks at what it asks for, not at all rows.
-    assert (by_scene < everything / 10, by_key < everything / 10, done < everything / 4) == (True, True, True)
+    assert (by_scenario < everything / 10, by_key < everything / 10, done < everything / 4) == (True, True, True)
     assert everything < 30
 
 
 def test_unknown_columns_are_told(store):
+    with pytest.raises(InputError, match="no column 'pictures'; it is called 'images_digest' now"):
+        store.rows(pictures="abc")
+    with pytest.raises(InputError, match="ask for protocol='continual', order='mixed'"):
+        store.rows(protocol="mixed")
     with pytest.raises(InputError, match="no column 'acuracy'; did you mean 'accuracy'"):
         store.rows(acuracy=1)

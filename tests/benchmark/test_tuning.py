@@ -1,4 +1,4 @@
-"""The search: on validation alone, every trial what it says, the best first."""
+"""Tuning: on validation alone, every trial what it says, the best first."""
 
 import csv
 import json
@@ -10,17 +10,16 @@ import pytest
 
 import ncttt
 from ncttt import InputError
-from ncttt.benchmark import run_cells
-from ncttt.benchmark.search import Search
-from ncttt.benchmark.search_checks import check_search
-from ncttt.benchmark.tuned_models import changed, train_once
-from ncttt.benchmark.tuning import cells_of_trials, combinations, ranked, trials
-from ncttt.training import read_job
+from ncttt.benchmark import Tuning, run_cells, tune
+from ncttt.benchmark.tuning import check_tuning
+from ncttt.benchmark.tuning.models import changed, train_once
+from ncttt.benchmark.tuning.trials import cells_of_trials, combinations, planned, ranked
+from ncttt.training.job import read_job
 
 
-def search(checkpoint: str, /, **changes: object) -> Search:
+def tuning(checkpoint: str, /, **changes: object) -> Tuning:
     settings = {"data": "digits", "checkpoint": checkpoint, "images": 50, "batch_size": 25, "constants": "imagenet"}
-    return Search(**(settings | changes))
+    return Tuning(**(settings | changes))
 
 
 BAD = [
@@ -46,36 +45,38 @@ BAD = [
     ({"corruptions": ["spater"]}, "no corruption 'spater'; did you mean 'spatter'"),
     ({"severity": 0}, "from 1 to 5; found 0"),
     ({"protocol": "offline"}, "no protocol 'offline'"),
+    ({"protocol": "mixed"}, "no protocol but an order; write protocol: continual and order: mixed"),
+    ({"order": "sorted"}, "no order 'sorted'"),
     ({"constants": "mnist"}, "no constants 'mnist'"),
     ({"method": "tnet"}, "no method 'tnet'; did you mean 'tent'"),
     ({"confirm": 1, "images": None}, "give images"),
     ({"confirm": 1, "images": 100}, "100 images behind the first 100 of digits val"),
     (
         {"train": "configs/cpu/digits.yaml", "checkpoint": None, "trained": {"split": ["train"]}},
-        "cannot be searched for",
+        "cannot be tuned",
     ),
     ({"random": 0}, "random must be at least 1"),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), BAD)
-def test_what_is_no_honest_search_is_refused(checkpoint, change, message):
+def test_what_is_no_honest_tuning_is_refused(checkpoint, change, message):
     job = read_job("configs/cpu/digits.yaml") if "train" in change else None
     with pytest.raises(InputError, match=re.escape(message)):
-        check_search(search(checkpoint, **change), job)
+        check_tuning(tuning(checkpoint, **change), job)
 
 
 def test_a_grid_tries_all_and_a_draw_some_of_them(checkpoint):
-    whole = search(checkpoint, adapted={"lr": [0.1, 0.01], "moves": ["layer1", "norm", "encoder"]})
+    whole = tuning(checkpoint, adapted={"lr": [0.1, 0.01], "moves": ["layer1", "norm", "encoder"]})
     assert len(combinations(whole)) == 6
-    drawn = search(checkpoint, adapted=whole.adapted, random=4)
+    drawn = tuning(checkpoint, adapted=whole.adapted, random=4)
     assert len(combinations(drawn)) == 4
     assert combinations(drawn) == combinations(drawn)
     assert all(pair in combinations(whole) for pair in combinations(drawn))
 
 
 def test_one_setting_of_a_training_is_changed_at_a_time():
-    asked = Search(
+    asked = Tuning(
         data="digits", train="a.yaml", one_by_one=True, trained={"layer": ["a", "b"], "c": [1]}, adapted={"lr": [1, 2]}
     )
     assert [trained for trained, _ in combinations(asked)[::2]] == [{}, {"layer": "a"}, {"layer": "b"}, {"c": 1}]
@@ -88,14 +89,14 @@ def test_trials_are_ranked_by_what_separate_adapters_would_find(checkpoint, stor
     from ncttt.data.batching import shuffled
     from ncttt.data.corruptions import EXTRA, corrupt
 
-    asked = search(checkpoint, adapted={"lr": [0.01, 0.05], "steps": [1, 3]}, protocol=protocol)
-    chosen = trials(asked, lambda settings: checkpoint)
+    asked = tuning(checkpoint, adapted={"lr": [0.01, 0.05], "steps": [1, 3]}, protocol=protocol)
+    chosen = planned(asked, lambda settings: checkpoint)
     cells = cells_of_trials(chosen)
     assert len(cells) == 4 * (1 + (2 if protocol == "episodic" else 4))  # step counts share a cell where they can
     run_cells(cells, store)
-    found = ranked(chosen, store)
-    assert [result.accuracy for result in found] == sorted((r.accuracy for r in found), reverse=True)
-    best = found[0].trial.settings
+    results = ranked(chosen, store)
+    assert [result.accuracy for result in results] == sorted((r.accuracy for r in results), reverse=True)
+    best = results[0].trial.settings
 
     data = load("digits", "val")
     places = shuffled(len(data), 0, 0)[:50]
@@ -110,20 +111,20 @@ def test_trials_are_ranked_by_what_separate_adapters_would_find(checkpoint, stor
         pixels = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
         right = [adapter(pixels[s : s + 25]).argmax(1).numpy() == labels[s : s + 25] for s in (0, 25)]
         accuracies.append((right[0].sum() + right[1].sum()) / 50)
-    assert found[0].accuracy == pytest.approx(sum(accuracies) / 4)
+    assert results[0].accuracy == pytest.approx(sum(accuracies) / 4)
 
 
 def test_fresh_images_are_others(checkpoint):
-    asked = search(checkpoint, adapted={"lr": [0.1]})
-    first, fresh = (trials(asked, lambda settings: checkpoint, fresh=again)[0] for again in (False, True))
-    drawn = [trial.cells[0].scenes[0].pictures.draw().places for trial in (first, fresh)]
+    asked = tuning(checkpoint, adapted={"lr": [0.1]})
+    first, fresh = (planned(asked, lambda settings: checkpoint, fresh=again)[0] for again in (False, True))
+    drawn = [trial.cells[0].scenarios[0].draw.read().places for trial in (first, fresh)]
     assert set(drawn[0]).isdisjoint(drawn[1])
     assert len(drawn[0]) == len(drawn[1]) == 50
     with pytest.raises(InputError, match="give images"):
-        trials(search(checkpoint, images=None), lambda settings: checkpoint, fresh=True)
+        planned(tuning(checkpoint, images=None), lambda settings: checkpoint, fresh=True)
 
 
-def test_models_of_a_search_are_trained_once_and_never_see_the_test_set(tmp_path, monkeypatch):
+def test_models_of_a_tuning_are_trained_once_and_never_see_the_test_set(tmp_path, monkeypatch):
     from ncttt.training import launch
 
     job = changed(
@@ -163,28 +164,28 @@ def test_settings_that_no_training_has_are_told(tmp_path):
 
 def test_a_model_that_has_seen_the_validation_images_is_refused(checkpoint, tmp_path):
     job = replace(read_job("configs/cpu/digits.yaml"), split="train")
-    asked = search(checkpoint, checkpoint=None, train="a.yaml", trained={"layer": ["layer1"]})
+    asked = tuning(checkpoint, checkpoint=None, train="a.yaml", trained={"layer": ["layer1"]})
     with pytest.raises(InputError, match="learns from the split 'train', which holds images of 'val'"):
-        check_search(asked, job)
+        check_tuning(asked, job)
     shutil.copytree(checkpoint, tmp_path / "run" / "last")
     (tmp_path / "run" / "config.json").write_text(json.dumps({"about": {"split": "train"}}))
     with pytest.raises(InputError, match="learns from the split 'train'"):
-        check_search(search(str(tmp_path / "run" / "last")), None)
+        check_tuning(tuning(str(tmp_path / "run" / "last")), None)
     started = replace(job, split="fit", start=str(tmp_path / "run" / "last"))
     with pytest.raises(InputError, match="learns from the split 'train'"):
-        check_search(asked, started)
+        check_tuning(asked, started)
 
 
-def test_any_method_can_be_searched_for(checkpoint, store):
-    asked = search(checkpoint, method="tent", adapted={"lr": [1e-3, 1e-1]})
-    check_search(asked, None)
-    chosen = trials(asked, lambda settings: checkpoint)
+def test_any_method_can_be_tuned(checkpoint, store):
+    asked = tuning(checkpoint, method="tent", adapted={"lr": [1e-3, 1e-1]})
+    check_tuning(asked, None)
+    chosen = planned(asked, lambda settings: checkpoint)
     assert {cell.method["name"] for trial in chosen for cell in trial.cells} == {"tent"}
     run_cells(cells_of_trials(chosen), store)
     assert len({result.accuracy for result in ranked(chosen, store)}) == 2
 
 
-def test_the_search_is_a_command(checkpoint, tmp_path, capsys):
+def test_tuning_is_a_command(checkpoint, tmp_path, capsys):
     from ncttt.cli import main
 
     arguments = ["tune", "--data", "digits", "--checkpoint", checkpoint, "--images", "40", "--batch-size", "20"]
@@ -200,14 +201,36 @@ def test_the_search_is_a_command(checkpoint, tmp_path, capsys):
     ]
     assert main([*arguments, *more, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {trial["settings"]["lr"] for trial in found["searched"]} == {0.01, 0.05}
-    assert found["confirmed"][0]["settings"] == found["searched"][0]["settings"]
+    assert {trial["settings"]["lr"] for trial in found["trials"]} == {0.01, 0.05}
+    assert found["confirmed"][0]["settings"] == found["trials"][0]["settings"]
     assert main([*arguments, *more, "--csv", str(tmp_path / "trials.csv")]) == 0
     assert "on fresh images" in capsys.readouterr().out
     lines = list(csv.DictReader((tmp_path / "trials.csv").open()))
-    assert [line["on"] for line in lines] == ["searched", "searched", "fresh"]
-    for line, trial in zip(lines, [*found["searched"], *found["confirmed"]], strict=True):
+    assert [line["on"] for line in lines] == ["tuning", "tuning", "fresh"]
+    for line, trial in zip(lines, [*found["trials"], *found["confirmed"]], strict=True):
         assert (float(line["lr"]), float(line["accuracy"])) == (trial["settings"]["lr"], trial["accuracy"])
         assert float(line["gain"]) == trial["gain"]["mean"]
     assert main([*arguments, "--split", "test"]) == 2
     assert "chosen on the split 'val'" in capsys.readouterr().err
+
+
+def test_tuning_is_a_function(checkpoint, tmp_path, capsys):
+    asked = tuning(checkpoint, adapted={"lr": [0.01, 0.05]}, confirm=1, protocol="continual", order="mixed")
+    result = tune(asked, tmp_path, executor="here", progress=False)
+    assert capsys.readouterr().err == ""
+    assert {one.trial.settings["lr"] for one in result.trials} == {0.01, 0.05}
+    assert [one.trial.settings for one in result.confirmed] == [result.trials[0].trial.settings]
+    assert result.failures == []
+    (cell,) = result.trials[0].trial.cells
+    assert (cell.protocol, cell.order, len(cell.scenarios)) == ("continual", "mixed", 4)
+
+
+def test_models_are_trained_by_the_function(tmp_path):
+    (tmp_path / "train.yaml").write_text(
+        "data: digits\nout: a\nnetwork_settings: {width: 2}\nrecipe: {epochs: 1}\nmethod_settings: {hidden: 8}"
+    )
+    asked = Tuning(data="digits", train=str(tmp_path / "train.yaml"), trained={"layer": ["layer1", "layer2"]},
+                   images=40, batch_size=20, corruptions=["spatter"])  # fmt: skip
+    with pytest.warns(UserWarning, match="learned nothing"):
+        result = tune(asked, tmp_path / "out", executor="here", progress=False)
+    assert {ncttt.load(one.trial.checkpoint).layer for one in result.trials} == {"layer1", "layer2"}

@@ -15,8 +15,8 @@ ROWS = ROOT / "results" / "cifar10c_severity5.csv"
 
 @pytest.fixture
 def script(monkeypatch):
-    """A script of the benchmarks as a module."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    """A script of the study as a module."""
+    monkeypatch.syspath_prepend(ROOT / "study")
     monkeypatch.chdir(ROOT)
     return importlib.import_module
 
@@ -47,7 +47,8 @@ def test_committed_rows_are_found_again(script, cifar10_root, tmp_path, monkeypa
     cells = [
         (cell, accuracy)
         for cell, accuracy in script("check_results").committed()
-        if cell.label in ("nc_ttt", "ptbn") and (cell.protocol, cell.scenes[0].corruption) == ("online", "shot_noise")
+        if cell.label in ("nc_ttt", "ptbn")
+        and (cell.protocol, cell.scenarios[0].corruption) == ("online", "shot_noise")
     ]
     assert {cell.label for cell, _ in cells} == {"nc_ttt", "ptbn"}
     for cell, accuracy in cells:

@@ -55,9 +55,10 @@ def test_figures_of_a_model_need_nothing_and_are_the_same_twice(tmp_path):
         assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()
 
 
-def test_layers_come_from_a_file_of_trials(tmp_path):
+@pytest.mark.parametrize("name", ["trials", "searched"])  # the second is what older files say
+def test_layers_come_from_a_file_of_trials(tmp_path, name):
     file = tmp_path / "trials.json"
-    file.write_text(json.dumps({"searched": trials(), "confirmed": []}))
+    file.write_text(json.dumps({name: trials(), "confirmed": []}))
     assert main(["figures", "layers", "--trials", str(file), "--out", str(tmp_path)]) == 0
     assert (tmp_path / "layers.png").is_file()
 

@@ -17,13 +17,30 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("protocols", [["episodic", "online"], ["episodic", "continual"], ["mixed", "episodic"]])
-def test_the_grid_of_rows_has_their_cells(protocols):
+@pytest.mark.parametrize(
+    ("protocols", "order"),
+    [
+        (["episodic", "online"], "random"),
+        (["episodic", "continual"], "random"),
+        (["continual", "episodic"], "mixed"),
+        (["online"], "mixed(by_class)"),
+    ],
+)
+def test_the_grid_of_rows_has_their_cells(protocols, order):
     asked = {"data": "digits", "images": 40, "corruptions": ["clean", "contrast", "fog"], "severities": [3, 5]}
-    asked |= {"constants": "imagenet", "protocols": protocols, "batch_sizes": [20], "seeds": [0, 1]}
+    asked |= {"constants": "imagenet", "protocols": protocols, "orders": [order], "batch_sizes": [20], "seeds": [0, 1]}
     cells = cells_of(_grid(asked | {"methods": METHODS}))
     (text,) = grids_of([_row(cell) for cell in cells])
     assert {cell.key for cell in cells_of(_grid(yaml.safe_load(text)))} == {cell.key for cell in cells}
+
+
+def test_mixed_streams_have_a_grid_of_their_own():
+    asked = {"data": "digits", "images": 40, "corruptions": ["contrast", "fog"], "batch_sizes": [20]}
+    asked["methods"] = METHODS[:1]
+    setups = [{"protocols": ["episodic"]}, {"protocols": ["continual"], "orders": ["mixed"]}]
+    cells = [cell for setup in setups for cell in cells_of(_grid(asked | setup))]
+    texts = grids_of([_row(cell) for cell in cells])
+    assert {c.key for text in texts for c in cells_of(_grid(yaml.safe_load(text)))} == {cell.key for cell in cells}
 
 
 def _grid(asked: dict) -> Grid:
@@ -31,6 +48,6 @@ def _grid(asked: dict) -> Grid:
 
 
 def _row(cell) -> dict:
-    parts = len(cell.scenes) if cell.protocol == "continual" else 1
+    parts = 1 if cell.mixed else len(cell.scenarios)
     counts = json.dumps({str(count): 0.5 for count in cell.steps})
     return {"key": cell.key, **cell.columns(), "images": 40 * parts, "accuracy": 0.5, "accuracy_at": counts}

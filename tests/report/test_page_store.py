@@ -10,7 +10,7 @@ from page_rows import page_rows
 from PIL import Image
 
 from ncttt.benchmark.driver import cache_beside
-from ncttt.benchmark.scenes import Pictures, Scene
+from ncttt.benchmark.scenarios import ImageDraw, Scenario
 from ncttt.benchmark.streams import order_of
 from ncttt.report.page import examples_of, judge, write_page
 
@@ -21,7 +21,9 @@ LABELS = np.arange(IMAGES) % 10
 @pytest.fixture
 def rows(store) -> list[dict]:
     """Fog, with predictions: the source is right on even places of the set, the steps mend all but place 0."""
-    rows = [one | {"images": IMAGES, "batch_size": 5, "pictures": "abc"} for one in page_rows(corruptions=("fog",))]
+    rows = [
+        one | {"images": IMAGES, "batch_size": 5, "images_digest": "abc"} for one in page_rows(corruptions=("fog",))
+    ]
     places = order_of(LABELS, "random", 0)
     for row in rows:
         right = places % 2 == 0 if row["method"] == "source" else places != 0
@@ -34,10 +36,10 @@ def rows(store) -> list[dict]:
 def images(store, rows) -> np.ndarray:
     """Images beside the store, each of a grey that tells its place."""
     found = np.zeros((IMAGES, 8, 8, 3), np.uint8) + np.arange(IMAGES, dtype=np.uint8)[:, None, None, None]
-    scene = Scene(Pictures("cifar10", "test"), "abc", "fog", 5, "cifar")
+    scenario = Scenario(ImageDraw("cifar10", "test"), "abc", "fog", 5, "cifar")
     cache = cache_beside(store.path)
     cache.mkdir()
-    np.save(cache / f"{scene.name}.npy", found)
+    np.save(cache / f"{scenario.name}.npy", found)
     np.save(cache / "abc-labels.npy", LABELS)
     return found
 

@@ -86,8 +86,8 @@ def test_a_continual_stream_is_compared_by_its_parts(tmp_path):
 
 def test_a_mixed_stream_is_one_line(tmp_path):
     with Store(tmp_path / "rows.sqlite") as store:
-        put(store, "nc_ttt", "fog+snow", right(0.9, 0), protocol="mixed")
-        put(store, "tent", "fog+snow", right(0.6, 1), protocol="mixed")
+        put(store, "nc_ttt", "fog+snow", right(0.9, 0), protocol="continual", order="mixed")
+        put(store, "tent", "fog+snow", right(0.6, 1), protocol="continual", order="mixed")
         table = comparison_table(compare(store, "nc_ttt", "tent"))
     assert [line.name for line in table.all_lines] == ["2 corruptions in one stream"]
 

@@ -35,6 +35,11 @@ class Protocol:
         """Whether a batch can depend on those before it."""
         return self.batches != 1
 
+    @property
+    def crosses_domains(self) -> bool:
+        """Whether it keeps something of one domain in the next, so that their sequence is one stream."""
+        return self.remembers and not self.domains
+
     def forgets_after(self, batch: int) -> bool:
         """Whether to forget after this batch, the first being number 1; asked once a batch."""
         return self.batches is not None and batch % self.batches == 0

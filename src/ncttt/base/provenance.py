@@ -25,7 +25,9 @@ def commit() -> str:
     if not (REPOSITORY / ".git").exists():
         return "unknown"
     number = _git("rev-parse", "--short", "HEAD")
-    changed = _git("status", "--porcelain", "--", "src", "benchmarks", ":!src/ncttt/zoo/*/*")  # models are no code
+    changed = _git(
+        "status", "--porcelain", "--", "src", "benchmarks", "study", ":!src/ncttt/zoo/*/*"
+    )  # models are no code
     return f"{number} with changes" if changed else number or "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Grids of methods x scenes x protocols x seeds, measured once, kept as rows, compared with intervals."""
+"""Grids of methods x scenarios x protocols x seeds, measured once, kept as rows, compared with intervals."""
 
 import lazy_loader
 

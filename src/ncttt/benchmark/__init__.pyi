@@ -1,25 +1,39 @@
-from .attribution import Attribution, attribute, plans
+from .attribution import Attribution, AttributionOutcome, attribute, attributions_json, write_attributions
 from .cell import Cell
 from .cells import cells_of
-from .driver import Outcome, Watcher, run_cells
+from .driver import Outcome, raise_failures, run_cells, run_grid
 from .executors import executor
 from .grid import Entry, Grid
+from .reading import read_rows
+from .scenarios import ImageDraw, Scenario
 from .statistics import Difference, paired_difference
 from .store import Store
+from .tuning import Tuning, TuningResult, trials_json, tune, write_trials
 
 __all__ = [
     "Attribution",
+    "AttributionOutcome",
     "Cell",
     "Difference",
     "Entry",
     "Grid",
+    "ImageDraw",
     "Outcome",
+    "Scenario",
     "Store",
-    "Watcher",
+    "Tuning",
+    "TuningResult",
     "attribute",
+    "attributions_json",
     "cells_of",
     "executor",
     "paired_difference",
-    "plans",
+    "raise_failures",
+    "read_rows",
     "run_cells",
+    "run_grid",
+    "trials_json",
+    "tune",
+    "write_attributions",
+    "write_trials",
 ]

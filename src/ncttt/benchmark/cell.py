@@ -6,26 +6,23 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
-from ncttt.benchmark.scenes import Scene
-
-Protocol = Literal["episodic", "online", "continual", "mixed"]
-PROTOCOLS: tuple[Protocol, ...] = ("episodic", "online", "continual", "mixed")
-SEQUENCES = ("continual", "mixed")  # one cell sees all corruptions of its grid
+from ncttt.adapt.protocols import PROTOCOLS
+from ncttt.benchmark.scenarios import Scenario
+from ncttt.benchmark.streams import parse_order
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A method with settings, on a checkpoint, on scenes, in a protocol.
+    """A method with settings, on a checkpoint, on a stream through scenarios.
 
-    `episodic` forgets after each batch, `online` after each corruption, `continual` never over a sequence of
-    corruptions, `mixed` never over images of all of them in one stream. `steps` are the step counts to predict after;
-    the last is the method's own. `label` and `checkpoint` are what tables call the method and its model, which lies at
-    `folder` (or in the zoo); the weights' digest is what counts.
+    `protocol` says when the method forgets, `order` how the stream is ordered. `steps` are the step counts to predict
+    after; the last is the method's own. `label` and `checkpoint` are what tables call the method and its model, which
+    lies at `folder` (or in the zoo); the weights' digest is what counts.
     """
 
-    scenes: tuple[Scene, ...]
+    scenarios: tuple[Scenario, ...]
     method: dict[str, Any]
     label: str
     checkpoint: str
@@ -33,7 +30,7 @@ class Cell:
     weights: str
     steps: tuple[int, ...]
     stop: str | float | None = None
-    protocol: Protocol = "episodic"
+    protocol: str = "episodic"
     order: str = "random"
     batch_size: int = 128
     seed: int = 0
@@ -46,16 +43,37 @@ class Cell:
         text = json.dumps(self.identity(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    @property
+    def remembers(self) -> bool:
+        """Whether batches share what was learned."""
+        return PROTOCOLS.find(self.protocol).remembers
+
+    @property
+    def mixed(self) -> bool:
+        """Whether images of all scenarios come in one shuffled stream."""
+        return parse_order(self.order).mixed
+
+    @property
+    def title(self) -> str:
+        """The cell in a few words."""
+        names = [scenario.corruption for scenario in self.scenarios]
+        where = f"{names[0] if len(names) == 1 else f'{len(names)} corruptions'} {self.scenarios[0].severity}"
+        how = f"{self.protocol}, mixed" if self.mixed else self.protocol
+        return f"{self.label} on {self.checkpoint}, {where}, {how}, seed {self.seed}"
+
     def identity(self) -> dict[str, Any]:
         """What the key stands for; names of files and labels are not in it, their contents are."""
+        protocol, order = self.protocol, self.order
+        if self.mixed and protocol == "continual":  # a protocol of its own when the first such rows were measured
+            protocol, order = "mixed", order[len("mixed(") : -1] or "random"
         return {
-            "images": [scene.name for scene in self.scenes],
+            "images": [scenario.name for scenario in self.scenarios],
             "method": self.method,
             "weights": self.weights,
             "steps": self.steps,
             "stop": self.stop,
-            "protocol": self.protocol,
-            "order": self.order,
+            "protocol": protocol,
+            "order": order,
             "batch_size": self.batch_size,
             "seed": self.seed,
             "threads": self.threads,
@@ -64,16 +82,16 @@ class Cell:
 
     def columns(self) -> dict[str, Any]:
         """The row's first columns: what was asked."""
-        first = self.scenes[0]
+        first = self.scenarios[0]
         return {
-            "data": first.pictures.data,
-            "split": first.pictures.split,
-            "corruption": "+".join(scene.corruption for scene in self.scenes),
+            "data": first.draw.data,
+            "split": first.draw.split,
+            "corruption": "+".join(scenario.corruption for scenario in self.scenarios),
             "severity": first.severity,
             "method": self.label,
             "checkpoint": self.checkpoint,
             "weights": self.weights[:16],
-            "pictures": first.digest,
+            "images_digest": first.digest,
             "protocol": self.protocol,
             "order": self.order,
             "batch_size": self.batch_size,

@@ -3,72 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError, nearest
-from ncttt.benchmark.cell import PROTOCOLS, SEQUENCES, Cell
+from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.entries import checkpoints_of, method_of, steps_of
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
-from ncttt.benchmark.scenes import CLEAN, Drawn, Pictures, Scene
+from ncttt.benchmark.scenarios import CLEAN, DrawnImages, ImageDraw, Scenario
+from ncttt.benchmark.streams import parse_order
 from ncttt.data import DATA_SETS, data_root
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, table_for
-from ncttt.methods import METHODS, Method
-from ncttt.methods.settings import method_from, settings_of
+from ncttt.methods.settings import settings_of
 from ncttt.zoo.checkpoint import description
 
 NAMES = {"all": CORRUPTIONS, "extra": EXTRA}
-
-
-class Model(NamedTuple):
-    """A method with all its settings on a checkpoint, and the step counts to predict after."""
-
-    label: str
-    checkpoint: str
-    folder: str
-    weights: str
-    method: dict[str, Any]
-    steps: tuple[int, ...]
-    stop: str | float | None
-    protocols: Sequence[str]
+Setup = tuple[str, str]  # protocol and order
 
 
 def cells_of(grid: Grid) -> list[Cell]:
-    """The cells of a grid, scene by scene, so that what shares images is measured together."""
+    """The cells of a grid, scenario by scenario, so that what shares images is measured together."""
     check_grid(grid)
-    cells = [cell for pictures in pictures_of(grid) for cell in _cells_on(grid, pictures)]
+    cells = [cell for draw in image_draws(grid) for cell in _cells_on(grid, draw)]
     _check_conflicts(cells)
     if not cells:
         raise InputError("this grid has no cells: clean images alone make no sequence of corruptions")
     return cells
 
 
-def pictures_of(grid: Grid) -> list[Pictures]:
+def image_draws(grid: Grid) -> list[ImageDraw]:
     """The images of a grid, set by set, in places that do not depend on the folder a process runs in."""
     names = [grid.data] if isinstance(grid.data, str) else grid.data
     check_once(names, "data")
     folders = [str(Path(name).absolute()) if name not in DATA_SETS and Path(name).is_dir() else None for name in names]
     root = str(data_root(grid.root).absolute())
     chosen = zip(names, folders, strict=True)
-    return [Pictures(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
-
-
-def _cells_on(grid: Grid, pictures: Pictures) -> Iterator[Cell]:
-    models = [model for entry in grid.methods for model in _models(grid, entry, pictures)]
-    for scenes, protocols in _groups(_scenes(grid, pictures), models):
-        for protocol, order, batch, seed in product(protocols, grid.orders, grid.batch_sizes, grid.seeds):
-            for model in models:
-                if protocol in model.protocols:
-                    yield _cell(grid, model, scenes, protocol=protocol, order=order, batch_size=batch, seed=seed)
-
-
-def checkpoints_of(entry: Entry) -> list[str]:
-    """The checkpoints of an entry, however many there are."""
-    found = [entry.checkpoint] if isinstance(entry.checkpoint, str) else entry.checkpoint
-    if not found:
-        raise InputError(f"{entry.label or entry.method} has no checkpoint")
-    return found
+    return [ImageDraw(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
 
 
 def corruption_names(given: Iterable[str]) -> list[str]:
@@ -81,103 +55,78 @@ def corruption_names(given: Iterable[str]) -> list[str]:
     return names
 
 
-def _cell(grid: Grid, model: Model, scenes: tuple[Scene, ...], **rest: Any) -> Cell:
-    named = {name: value for name, value in model._asdict().items() if name != "protocols"}
-    return Cell(scenes=scenes, threads=grid.threads, device=grid.device, **named, **rest)
+def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
+    entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw)) for entry in grid.methods]
+    protocols = sorted({name for names, _ in entries for name in names}, key=_place_of)
+    for scenarios, setups in _streams(grid, draw, list(product(protocols, grid.orders))):
+        for (protocol, order), size, seed in product(setups, grid.batch_sizes, grid.seeds):
+            setup = {"protocol": protocol, "order": order, "batch_size": size, "seed": seed}
+            for names, templates in entries:
+                if protocol in names:
+                    yield from (replace(template, scenarios=scenarios, **setup) for template in templates)
 
 
-def _models(grid: Grid, entry: Entry, pictures: Pictures) -> Iterator[Model]:
+def _place_of(protocol: str) -> tuple[int, str]:
+    built_in = list(PROTOCOLS)
+    return (built_in.index(protocol) if protocol in built_in else len(built_in), protocol)
+
+
+def _templates(grid: Grid, entry: Entry, draw: ImageDraw) -> list[Cell]:
+    """A cell of an entry on each of its checkpoints, still without scenarios and a setup."""
+    templates = []
     for checkpoint in checkpoints_of(entry):
         described = description(checkpoint)
-        _check_fit(described, checkpoint, pictures.draw(), pictures.data)
-        method = _method(entry, described, checkpoint)
-        counts = _counts(grid, entry, method)
-        yield Model(
-            entry.label or entry.method,
-            checkpoint,
-            str(Path(checkpoint).absolute()) if Path(checkpoint).is_dir() else checkpoint,
-            described["weights_sha256"],
-            settings_of(method) | {"steps": counts[-1]},
-            counts,
-            entry.stop,
-            entry.protocols or grid.protocols,
+        _check_fit(described, checkpoint, draw.read(), draw.data)
+        method = method_of(entry, described, checkpoint)
+        steps = steps_of(grid, entry, method)
+        template = Cell(
+            scenarios=(),
+            method=settings_of(method) | {"steps": steps[-1]},
+            label=entry.label or entry.method,
+            checkpoint=checkpoint,
+            folder=str(Path(checkpoint).absolute()) if Path(checkpoint).is_dir() else checkpoint,
+            weights=described["weights_sha256"],
+            steps=steps,
+            stop=entry.stop,
+            threads=grid.threads,
+            device=grid.device,
         )
+        templates.append(template)
+    return templates
 
 
-def _method(entry: Entry, described: dict[str, Any], checkpoint: str) -> Method:
-    """The method of an entry with the settings of its checkpoint, if it was trained for it, and its own."""
-    name, own = entry.method, described["method"]
-    if name not in METHODS:
-        raise InputError(f"no method {name!r}{nearest(name, METHODS)}")
-    if METHODS[name].has_branch and own["name"] != name:
-        raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
-    base = own if METHODS[name].has_branch else {"name": name}
-    method = method_from(base, **entry.settings)
-    trained = method_from(base)
-    other = [key for key in method.branch_settings if getattr(trained, key) != getattr(method, key)]
-    if other:
-        raise InputError(f"{checkpoint} was trained with another {', '.join(other)}; train one with these settings")
-    check_stop(entry.stop, type(method))
-    return method
+def _streams(
+    grid: Grid, draw: ImageDraw, setups: Sequence[Setup]
+) -> Iterator[tuple[tuple[Scenario, ...], Sequence[Setup]]]:
+    """Scenarios one by one for the setups that forget between them, all of a severity together for the others."""
+    together = [(p, order) for p, order in setups if PROTOCOLS[p].crosses_domains or parse_order(order).mixed]
+    alone = [setup for setup in setups if setup not in together]
+    for scenarios in _scenarios(grid, draw):
+        for scenario in scenarios:
+            yield (scenario,), alone
+        if scenarios[0].corruption != CLEAN:
+            yield tuple(scenarios), together
 
 
-def check_stop(stop: str | float | None, kind: type[Method]) -> None:
-    """Raise unless a method of this kind can stop by it."""
-    if stop is None or stop == "source":
-        return
-    if isinstance(stop, str):
-        raise InputError(f"stop must be 'source', a level of the score or nothing; found {stop!r}")
-    if kind.score is Method.score:
-        raise InputError(f"a level to stop at needs a method with a score, such as nc_ttt; found {kind.name}")
-
-
-def _counts(grid: Grid, entry: Entry, method: Method) -> tuple[int, ...]:
-    """Step counts: the entry's own, or its setting, or the grid's, or the method's; none for what cannot learn."""
-    if not method.learns:
-        return (method.steps,)
-    own = entry.settings.get("steps")
-    if entry.steps and own not in (None, entry.steps[-1]):
-        raise InputError(
-            f"{entry.label or entry.method} has steps {entry.steps} and the setting steps={own}; leave one out"
-        )
-    if entry.steps or own is not None:
-        return tuple(entry.steps or [method.steps])
-    return tuple(grid.steps or [method.steps])
-
-
-def _scenes(grid: Grid, pictures: Pictures) -> list[list[Scene]]:
-    """One list of scenes for each severity; clean images come once, first."""
-    names, drawn = corruption_names(grid.corruptions), pictures.draw()
+def _scenarios(grid: Grid, draw: ImageDraw) -> list[list[Scenario]]:
+    """One list of scenarios for each severity; clean images come once, first."""
+    names, drawn = corruption_names(grid.corruptions), draw.read()
     _, height, width, _ = drawn.images.shape
     table = table_for(height, width, grid.constants)
     shifts = [name for name in names if name != CLEAN]
-    lists = [[Scene(pictures, drawn.digest)]] if CLEAN in names else []
+    lists = [[Scenario(draw, drawn.digest)]] if CLEAN in names else []
     if shifts:
-        lists += [[Scene(pictures, drawn.digest, name, level, table) for name in shifts] for level in grid.severities]
+        lists += [[Scenario(draw, drawn.digest, name, level, table) for name in shifts] for level in grid.severities]
     return lists
 
 
-def _groups(
-    lists: Sequence[Sequence[Scene]], models: Sequence[Model]
-) -> Iterator[tuple[tuple[Scene, ...], Sequence[str]]]:
-    """Scenes one by one for the protocols that forget between them, all together for those that do not."""
-    asked = {protocol for model in models for protocol in model.protocols}
-    alone = [protocol for protocol in PROTOCOLS if protocol in asked and protocol not in SEQUENCES]
-    together = [protocol for protocol in SEQUENCES if protocol in asked]
-    for scenes in lists:
-        for scene in scenes:
-            yield (scene,), alone
-        if scenes[0].corruption != CLEAN:
-            yield tuple(scenes), together
-
-
-def _check_fit(described: dict[str, Any], checkpoint: str, drawn: Drawn, data: str) -> None:
+def _check_fit(described: dict[str, Any], checkpoint: str, drawn: DrawnImages, data: str) -> None:
     architecture = described["architecture"]
     if architecture is None:
         raise InputError(f"{checkpoint} holds a network of its author's own, which a grid cannot build")
-    found = architecture.get("num_classes", drawn.classes)
-    if found != drawn.classes:
-        raise InputError(f"{checkpoint} tells {found} classes apart; {data} has {drawn.classes}")
+    classes = architecture.get("num_classes", drawn.classes)
+    if classes != drawn.classes:
+        raise InputError(f"{checkpoint} tells {classes} classes apart; {data} has {drawn.classes}")
     (_, *sides), (_, height, width, _) = described["input_shape"], drawn.images.shape
     if sides != [height, width]:
         raise InputError(

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from ncttt.base.errors import InputError
+from ncttt.base.progress import ProgressDisplay
+from ncttt.benchmark import executors
 from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.cells import cells_of
 from ncttt.benchmark.executors import Executor, Failure, Here
-from ncttt.benchmark.measure import measure
+from ncttt.benchmark.grid import Grid
+from ncttt.benchmark.measure import Result, measure
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.table import Row
 
-
-class Watcher:
-    """What a run of a grid tells; nothing by default."""
-
-    def begin(self, cells: int, missing: int) -> None:
-        """So many cells, of which so many are to be measured."""
-
-    def cell(self, cell: Cell, row: Row | Failure) -> None:
-        """A cell is finished, or has failed."""
-
-    def end(self) -> None:
-        """All is done, or the run has been stopped."""
+Failures = list[tuple[Cell, str]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rows of all cells of a grid that are finished, in its order, and why the others failed."""
+    """The rows of all cells that are finished, in the order of the grid, and why the others failed."""
 
     rows: list[Row]
-    failures: list[tuple[Cell, str]]
+    failures: Failures
+
+
+def run_grid(
+    grid: Grid,
+    store: Store,
+    *,
+    executor: str = "processes",
+    workers: int | None = None,
+    address: str | None = None,
+    cache: str | Path | None = None,
+    force: bool = False,
+    predictions: bool = False,
+    progress: bool = True,
+) -> Outcome:
+    """Measure the cells of a grid that the store does not have: see `run_cells` and `executors.executor`."""
+    cells = cells_of(grid)
+    runs_on = executors.executor(executor, grid.threads, workers, address, grid.device)
+    return run_cells(cells, store, runs_on, force=force, predictions=predictions, cache=cache, progress=progress)
 
 
 def run_cells(
@@ -44,38 +56,40 @@ def run_cells(
     force: bool = False,
     predictions: bool = False,
     cache: str | Path | None = None,
-    watcher: Watcher | None = None,
+    progress: bool = False,
 ) -> Outcome:
     """Measure the cells that the store does not have, or all with `force`; a failed one does not stop the rest.
 
     With `predictions`, rows without those of each image, such as a CSV gives, are measured again. Corrupted images are
     kept in the folder `cache`, by default beside the store.
     """
-    watcher, executor = watcher or Watcher(), executor or Here()
     done = set() if force else store.done(predictions)
-    missing = _by_scene([cell for cell in cells if cell.key not in done])
-    failures = []
-    watcher.begin(len(cells), len(missing))
-    try:
-        work = partial(measure, cache=cache_beside(store.path) if cache is None else Path(cache).absolute())
-        for cell, measured in executor.run(work, missing):
-            row: Any = measured if isinstance(measured, Failure) else _row(cell, measured.columns)
-            if isinstance(measured, Failure):
-                store.fail(cell.key, cell.columns(), measured.error)
-                failures.append((cell, measured.error))
-            else:
-                store.write(row, measured.predicted, measured.right)
-            watcher.cell(cell, row)
-    finally:
-        watcher.end()
+    missing = _by_scenario([cell for cell in cells if cell.key not in done])
+    work = partial(measure, cache=cache_beside(store.path) if cache is None else Path(cache).absolute())
+    failures: Failures = []
+    with _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
+        for cell, result in (executor or Here()).run(work, missing):
+            _keep(cell, result, store)
+            if isinstance(result, Failure):
+                failures.append((cell, result.error))
+            if display is not None:
+                _tell(display, cell, result)
     failed = {cell.key for cell, _ in failures}
     return Outcome(rows_of([cell for cell in cells if cell.key not in failed], store), failures)
 
 
 def rows_of(cells: Sequence[Cell], store: Store) -> list[Row]:
     """The finished rows of these cells, in their order, under the names that the cells have now."""
-    found = store.by_key([cell.key for cell in cells])
-    return [found[cell.key] | cell.columns() for cell in cells if cell.key in found]
+    rows = store.by_key([cell.key for cell in cells])
+    return [rows[cell.key] | cell.columns() for cell in cells if cell.key in rows]
+
+
+def raise_failures(failures: Failures) -> None:
+    """Raise an `InputError` if cells failed; those that did not are kept."""
+    if failures:
+        cell, error = failures[0]
+        count = f"{len(failures)} cells failed" if len(failures) > 1 else "one cell failed"
+        raise InputError(f"{count}, the others are kept; {cell.title}: {error}")
 
 
 def cache_beside(store: Path) -> Path:
@@ -83,11 +97,27 @@ def cache_beside(store: Path) -> Path:
     return store.absolute().parent / "images"
 
 
-def _by_scene(cells: Sequence[Cell]) -> list[Cell]:
+def _by_scenario(cells: Sequence[Cell]) -> list[Cell]:
     """What shares images together, and among them what shares a checkpoint: both are read once then."""
-    places = {scenes: place for place, scenes in enumerate(dict.fromkeys(cell.scenes for cell in cells))}
-    return sorted(cells, key=lambda cell: (places[cell.scenes], cell.folder))
+    places = {scenarios: place for place, scenarios in enumerate(dict.fromkeys(cell.scenarios for cell in cells))}
+    return sorted(cells, key=lambda cell: (places[cell.scenarios], cell.folder))
 
 
-def _row(cell: Cell, measured: Row) -> Row:
-    return {"key": cell.key, **cell.columns(), **measured}
+def _keep(cell: Cell, result: Result | Failure, store: Store) -> None:
+    if isinstance(result, Failure):
+        store.fail(cell.key, cell.columns(), result.error)
+    else:
+        store.write({"key": cell.key, **cell.columns(), **result.columns}, result.predicted, result.right)
+
+
+def _displaying(cells: int, missing: int) -> ProgressDisplay:
+    display = ProgressDisplay("cells", cells, done=cells - missing)
+    display.say(f"{cells} cells, {cells - missing} done before, {missing} to measure")
+    return display
+
+
+def _tell(display: ProgressDisplay, cell: Cell, result: Result | Failure) -> None:
+    if isinstance(result, Failure):
+        display.say(f"failed: {cell.title}: {result.error}")
+    outcome = "failed" if isinstance(result, Failure) else f"{result.columns['accuracy']:.1%}"
+    display.advance(state=f"{cell.title}: {outcome}")

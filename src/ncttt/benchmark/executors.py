@@ -1,4 +1,4 @@
-"""Where cells are measured: in this process, in several of this machine, or on a Ray cluster."""
+"""Where cells are measured: in this process or in several of this machine; on a Ray cluster by `ray_executor`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ncttt.base.devices import available
-from ncttt.base.errors import InputError, nearest
+from ncttt.base.errors import InputError
 from ncttt.base.pools import cores, end, fresh_pool, submit
+from ncttt.base.registry import Registry, load_address
 
 RETRIES = 3  # deaths of workers until a task is given up
-EXECUTORS = ("here", "processes", "ray")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -41,17 +42,32 @@ def executor(
 
     `workers` processes, by default as many as have a core for each of their threads, and one for a GPU.
     """
-    if name not in EXECUTORS:
-        raise InputError(f"no executor {name!r}{nearest(name, EXECUTORS)}")
+    make = EXECUTORS.find(name)
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1; found {workers}")
-    if name == "ray":
-        _ray()
-        return OnRay(threads, workers, address, gpus=int(device != "cpu"))
+    return make(threads, workers, address, device)
+
+
+def _here(threads: int, workers: int | None, address: str | None, device: str) -> Executor:
     available(device)
-    if name == "here":
-        return Here()
+    return Here()
+
+
+def _processes(threads: int, workers: int | None, address: str | None, device: str) -> Executor:
+    available(device)
     return Processes(workers or (max(1, cores() // threads) if device == "cpu" else 1))
+
+
+# A name, and what makes the executor of threads, workers, address and device.
+EXECUTORS: Registry[Callable[[int, int | None, str | None, str], Executor]] = Registry(
+    "executor",
+    "ncttt.executors",
+    lambda: {
+        "here": lambda: _here,
+        "processes": lambda: _processes,
+        "ray": partial(load_address, "ncttt.benchmark.ray_executor:on_ray"),
+    },
+)
 
 
 class Here:
@@ -123,50 +139,6 @@ def _until_one_dies(
 
 
 @dataclass(frozen=True)
-class OnRay:
-    """A Ray cluster, or a local one of its own; Ray starts a task anew when its worker dies."""
-
-    threads: int
-    workers: int | None = None
-    address: str | None = None
-    gpus: int = 0
-
-    def run(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[Task, Result | Failure]]:
-        ray = _ray()
-        started = not ray.is_initialized()
-        if started:
-            own = {"num_cpus": self.workers * self.threads} if self.workers and not self.address else {}
-            try:
-                ray.init(address=self.address or "local", log_to_driver=False, configure_logging=False, **own)
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                raise InputError(
-                    f"no Ray cluster at {self.address or 'local'}: {' '.join(str(error).split())}"
-                ) from None
-        try:
-            self._check_room(ray)
-            remote = ray.remote(num_cpus=self.threads, num_gpus=self.gpus, max_retries=RETRIES - 1)(attempt)
-            queue, waiting = iter(tasks), {}
-            ahead = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)) // self.threads)
-            while True:
-                for task in islice(queue, ahead - len(waiting)):
-                    waiting[remote.remote(work, task)] = task
-                if not waiting:
-                    return
-                for done in ray.wait(list(waiting))[0]:
-                    yield waiting.pop(done), _fetched(ray, done)
-        finally:
-            if started:
-                ray.shutdown()
-
-    def _check_room(self, ray: Any) -> None:
-        """Ray waits for ever for a machine that is large enough."""
-        for what, needed in (("CPU", self.threads), ("GPU", self.gpus)):
-            most = max((node["Resources"].get(what, 0) for node in ray.nodes()), default=0)
-            if most < needed:
-                raise InputError(f"a cell needs {needed} {what}; the largest machine of the Ray cluster has {most:g}")
-
-
-@dataclass(frozen=True)
 class _Attempt:
     work: Callable[[Any], Any]
 
@@ -185,18 +157,3 @@ def attempt(work: Callable[[Task], Result], task: Task) -> Result | Failure:
 def _finished(future: Future) -> Any:
     """The result of a future that was done before its pool broke, else None."""
     return future.result() if future.done() and not future.cancelled() and future.exception() is None else None
-
-
-def _fetched(ray: Any, done: Any) -> Any:
-    try:
-        return ray.get(done)
-    except ray.exceptions.RayError as error:
-        return Failure(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise InputError("--executor ray needs the extra `ray`: pip install 'ncttt[ray]'") from None
-    return ray

@@ -13,7 +13,7 @@ class Entry:
     """A method on a checkpoint.
 
     Attributes:
-        method: Name of the method.
+        method: Name of the method, or the address module:Class of your own.
         checkpoint: Zoo name or folder of the model; several make an entry each.
         settings: Of the method, in place of its own or of the checkpoint's.
         label: What tables call it; by default the method's name.
@@ -46,8 +46,9 @@ class Grid:
         corruptions: Names; "all" is the fifteen of the benchmark, "extra" the four others, "clean" none.
         severities: From 1 to 5; clean images have none.
         constants: "cifar" or "imagenet", by the size of the images by default.
-        protocols: episodic, online, continual, mixed.
-        orders: random, by_class, or dirichlet(0.1) and the like.
+        protocols: When the method forgets: episodic (each batch), online (each corruption), continual (never).
+        orders: random, by_class, or dirichlet(0.1) and the like; mixed, or mixed(by_class) and the like, shuffles all
+            corruptions of a severity together.
         batch_sizes: Images that are adapted to at a time.
         seeds: Of the order of images and of the adaptation.
         steps: Step counts to predict after; by default the method's own alone.

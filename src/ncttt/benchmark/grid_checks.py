@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ncttt.base.errors import InputError, nearest
-from ncttt.benchmark.cell import PROTOCOLS
+from ncttt.adapt.protocols import PROTOCOLS
+from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import Grid
-from ncttt.benchmark.streams import check_order
+from ncttt.benchmark.streams import parse_order
 from ncttt.data.corruptions import SEVERITIES
 
 LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
@@ -32,7 +32,7 @@ def check_grid(grid: Grid) -> None:
     for protocol in [*grid.protocols, *(name for entry in grid.methods for name in entry.protocols or ())]:
         check_protocol(protocol)
     for order in grid.orders:
-        check_order(order)
+        parse_order(order)
     for steps in (grid.steps, *(entry.steps for entry in grid.methods)):
         if steps is not None and (not steps or steps != sorted(set(steps)) or steps[0] < 0):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {steps}")
@@ -46,8 +46,12 @@ def check_severity(severity: int) -> None:
 
 def check_protocol(protocol: str) -> None:
     """Raise unless this names a protocol."""
-    if protocol not in PROTOCOLS:
-        raise InputError(f"no protocol {protocol!r}{nearest(protocol, PROTOCOLS)}")
+    if protocol == "mixed":
+        raise InputError(
+            "'mixed' is no protocol but an order; write protocols: [continual] and orders: [mixed], "
+            "or orders: [mixed(by_class)] and the like"
+        )
+    PROTOCOLS.find(protocol)
 
 
 def check_least(name: str, value: int, least: int) -> None:

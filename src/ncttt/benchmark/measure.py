@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,11 +19,11 @@ from ncttt.adapt.adapter import Adapter
 from ncttt.adapt.batch import Trace
 from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
-from ncttt.benchmark import streams
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.memory import measuring_peak
-from ncttt.benchmark.scenes import Scene
+from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
+from ncttt.benchmark.streams import Stream, batches_of
 from ncttt.methods import Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
@@ -33,45 +33,22 @@ _origin = lru_cache(maxsize=1)(origin)
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A finished cell: the rest of its row and, in the order of the stream, what was predicted after each count."""
+class Result:
+    """A finished cell: the rest of its row, and in the order of the stream, for each of its step counts, the class
+    predicted for every image, int64 (steps, N), and whether that was right, bool (steps, N).
+    """
 
     columns: dict[str, Any]
     predicted: np.ndarray
     right: np.ndarray
 
 
-@dataclass
-class Stream:
-    """The images of a cell in its order, batch by batch."""
-
-    images: list[np.ndarray]
-    batches: list[tuple[np.ndarray, ...]]
-    device: str
-
-    def __iter__(self) -> Iterator[Tensor]:
-        for parts, places in self.batches:
-            pixels = torch.from_numpy(streams.gather(self.images, parts, places)).to(self.device)
-            yield pixels.permute(0, 3, 1, 2).float().div_(255)
-
-    @property
-    def parts(self) -> np.ndarray:
-        """Which scene each image comes from, (N,)."""
-        return np.concatenate([parts for parts, _ in self.batches])
-
-    @property
-    def places(self) -> np.ndarray:
-        """Where in its scene each image is, (N,)."""
-        return np.concatenate([places for _, places in self.batches])
-
-
-def measure(cell: Cell, cache: Path) -> Measured:
+def measure(cell: Cell, cache: Path) -> Result:
     """Run one cell; corrupted images are found or made in the folder `cache`."""
     with _threads(cell.threads):
         stream, labels = _stream(cell, cache)
         model = _model(cell.folder, cell.weights, cell.device)
-        protocol = "continual" if cell.protocol == "mixed" else cell.protocol
-        options: dict[str, Any] = {"protocol": protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}
+        options: dict[str, Any] = {"protocol": cell.protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}
         adapter, run = Adapter(model, method_from(cell.method), **options), _Record()
         with measuring_peak(cell.device) as memory:
             try:
@@ -80,7 +57,7 @@ def measure(cell: Cell, cache: Path) -> Measured:
             finally:
                 adapter.reset()  # for the next cell of this process, which gets the same model
         before = _source_predictions(cell, stream, cache)
-    return _measured(cell, stream, labels, run, before, memory.mib)
+    return _result(cell, stream, labels, run, before, memory.mib)
 
 
 @dataclass
@@ -99,9 +76,9 @@ class _Record:
         self.traces.append(adapter.trace)
 
 
-def _measured(
+def _result(
     cell: Cell, stream: Stream, labels: np.ndarray, run: _Record, before: np.ndarray, memory: float | None
-) -> Measured:
+) -> Result:
     logits = torch.cat(run.logits, dim=1)
     predicted = logits.argmax(2).numpy()
     right = predicted == labels
@@ -114,7 +91,7 @@ def _measured(
         "nll": negative_log_likelihood(logits[-1], truth),
         "ece": calibration_error(logits[-1], truth),
         "accuracy_at": json.dumps(dict(zip(map(str, cell.steps), right.mean(1).tolist(), strict=True))),
-        "accuracy_of_parts": _accuracy_of_parts(cell, stream.parts, last),
+        "accuracy_of_parts": _accuracy_of_parts(cell, stream.scenarios, last),
         "shift_before": _mean(trace.shift_before for trace in run.traces),
         "shift_after": _mean(trace.shift_after for trace in run.traces),
         "broken": int((was_right & ~last).sum()),
@@ -125,26 +102,26 @@ def _measured(
         "peak_memory_mib": memory,
         **{name: value for name, value in _origin().items() if name != "threads"},
     }
-    return Measured(columns, predicted, right)
+    return Result(columns, predicted, right)
 
 
 def _stream(cell: Cell, cache: Path) -> tuple[Stream, np.ndarray]:
-    labels = np.asarray(cell.scenes[0].labels(cache))
-    make = streams.mixed if cell.protocol == "mixed" else streams.one_by_one
-    batches = make(labels, len(cell.scenes), cell.order, cell.seed, cell.batch_size)
-    stream = Stream([scene.images(cache) for scene in cell.scenes], batches, cell.device)
+    """The images of a cell in its order, and their labels (N,)."""
+    labels = np.asarray(cell.scenarios[0].labels(cache))
+    batches = batches_of(labels, len(cell.scenarios), cell.order, cell.seed, cell.batch_size)
+    stream = Stream([scenario.images(cache) for scenario in cell.scenarios], batches, cell.device)
     return stream, labels[stream.places]
 
 
 def _source_predictions(cell: Cell, stream: Stream, cache: Path) -> np.ndarray:
     """What the same checkpoint predicts without any adaptation, in the order of the stream."""
-    each = [_unadapted(cell.folder, cell.weights, cell.device, scene, cache) for scene in cell.scenes]
-    return np.stack(each)[stream.parts, stream.places]
+    each = [_unadapted(cell.folder, cell.weights, cell.device, scenario, cache) for scenario in cell.scenarios]
+    return np.stack(each)[stream.scenarios, stream.places]
 
 
 @lru_cache(maxsize=64)
-def _unadapted(folder: str, weights: str, device: str, scene: Scene, cache: Path) -> np.ndarray:
-    adapter, images = Adapter(_model(folder, weights, device), Source(), copy=False), scene.images(cache)
+def _unadapted(folder: str, weights: str, device: str, scenario: Scenario, cache: Path) -> np.ndarray:
+    adapter, images = Adapter(_model(folder, weights, device), Source(), copy=False), scenario.images(cache)
     places = np.arange(len(images))
     chunks = [(np.zeros(len(chunk), int), chunk) for chunk in np.array_split(places, -(-len(places) // 256))]
     return torch.cat([adapter(batch).argmax(1).cpu() for batch in Stream([images], chunks, device)]).numpy()
@@ -159,16 +136,16 @@ def _model(folder: str, weights: str, device: str) -> Branched:
     return model.to(device)
 
 
-def _accuracy_of_parts(cell: Cell, parts: np.ndarray, right: np.ndarray) -> str | None:
-    if len(cell.scenes) == 1:
+def _accuracy_of_parts(cell: Cell, scenarios: np.ndarray, right: np.ndarray) -> str | None:
+    if len(cell.scenarios) == 1:
         return None
-    shown = [(scene.corruption, right[parts == n]) for n, scene in enumerate(cell.scenes) if (parts == n).any()]
-    return json.dumps({corruption: float(found.mean()) for corruption, found in shown})
+    each = [(scenario.corruption, right[scenarios == place]) for place, scenario in enumerate(cell.scenarios)]
+    return json.dumps({corruption: float(part.mean()) for corruption, part in each if len(part)})
 
 
-def _mean(values: Any) -> float | None:
-    found = [value for value in values if value is not None]
-    return sum(found) / len(found) if found else None
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 @contextmanager

@@ -11,14 +11,14 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.store import Store
 
 
-def streams_of(cell: Cell, store: Store, count: int = -1) -> list[np.ndarray]:
+def right_streams(cell: Cell, store: Store, place: int = -1) -> list[np.ndarray]:
     """Whether each image was right after the step count at that place, a stream for each corruption that is one."""
     right = store.right(cell.key)
     if right is None:
         raise InputError(
             f"the store has no predictions of {cell.label} on {cell.columns()['corruption']}; run it first"
         )
-    return np.split(right[count], len(cell.scenes)) if cell.protocol == "continual" else [right[count]]
+    return [right[place]] if cell.mixed else np.split(right[place], len(cell.scenarios))
 
 
 def by_seed(cells: Sequence[Cell], store: Store) -> dict[int, list[np.ndarray]]:
@@ -26,7 +26,7 @@ def by_seed(cells: Sequence[Cell], store: Store) -> dict[int, list[np.ndarray]]:
 
     Seeds show the same images in other batches, so they are no further samples: each is compared by itself.
     """
-    found: dict[int, list[np.ndarray]] = {}
+    streams: dict[int, list[np.ndarray]] = {}
     for cell in cells:
-        found.setdefault(cell.seed, []).extend(streams_of(cell, store))
-    return found
+        streams.setdefault(cell.seed, []).extend(right_streams(cell, store))
+    return streams

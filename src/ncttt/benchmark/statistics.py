@@ -39,17 +39,17 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
     >>> mean_and_deviation([1.0, 2.0, 3.0])
     (2.0, 1.0)
     """
-    found = np.asarray(values, dtype=float)
-    return float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else None
+    numbers = np.asarray(values, dtype=float)
+    return float(numbers.mean()), float(numbers.std(ddof=1)) if len(numbers) > 1 else None
 
 
-def mean_difference(found: Sequence[Difference]) -> Difference:
+def mean_difference(differences: Sequence[Difference]) -> Difference:
     """The mean over seeds, which show the same images: as sure as one of them, no surer.
 
     >>> mean_difference([Difference(1.0, 0.0, 2.0), Difference(3.0, 2.0, 4.0)])
     Difference(mean=2.0, low=1.0, high=3.0)
     """
-    return Difference(*(float(value) for value in np.mean(found, axis=0)))
+    return Difference(*(float(value) for value in np.mean(differences, axis=0)))
 
 
 def paired_difference(

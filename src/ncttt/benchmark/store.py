@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,17 +13,8 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.base.files import replace_file
-from ncttt.benchmark.table import COLUMNS, Row, csv_bytes, read_csv, write_parquet
-
-SCHEMA = 1
-APPLICATION = 0x6E635454  # tells a store from any other SQLite file
-_TABLES = f"""
-CREATE TABLE rows ({", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())}) WITHOUT ROWID;
-CREATE INDEX rows_by_scene ON rows (data, corruption, severity, method);
-CREATE TABLE predictions (key TEXT PRIMARY KEY, counts INTEGER, predicted BLOB, right BLOB) WITHOUT ROWID;
-CREATE TABLE failures (key TEXT PRIMARY KEY, cell TEXT, error TEXT) WITHOUT ROWID;
-"""
+from ncttt.benchmark.schema import open_store, transaction
+from ncttt.benchmark.table import COLUMNS, RENAMED, Row, read_csv, upgraded, write_csv, write_parquet
 
 
 class Store:
@@ -42,13 +32,14 @@ class Store:
         with self._explaining():
             if not read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = self._connected(read_only)
-            self._base.row_factory = sqlite3.Row
-            try:
-                self._check() if read_only else self._prepare()
-            except BaseException:
-                self._base.close()
-                raise
+            self._base = open_store(self.path, read_only)
+
+    @classmethod
+    def existing(cls, path: str | Path) -> Store:
+        """A store that is there, to read."""
+        if not Path(path).is_file():
+            raise InputError(f"there is no store {path}")
+        return cls(path, read_only=True)
 
     def __enter__(self) -> Store:
         return self
@@ -66,7 +57,7 @@ class Store:
 
     def write(self, row: Row, predicted: np.ndarray | None = None, right: np.ndarray | None = None) -> None:
         """Keep a finished cell, in place of an older one of its key, in one transaction."""
-        with self._explaining(), self._transaction():
+        with self._explaining(), transaction(self._base):
             self._insert([row])
             if predicted is not None and right is not None:
                 values = (row["key"], len(predicted), _packed(predicted), np.packbits(right).tobytes())
@@ -80,16 +71,15 @@ class Store:
 
     def failures(self) -> list[Row]:
         """Cells that could not be finished: key, cell and error."""
-        found = self._read("SELECT * FROM failures ORDER BY key")
-        return [dict(row) | {"cell": json.loads(row["cell"])} for row in found]
+        failures = self._read("SELECT * FROM failures ORDER BY key")
+        return [dict(failure) | {"cell": upgraded(json.loads(failure["cell"]))} for failure in failures]
 
     def rows(self, **where: Any) -> list[Row]:
         """Rows whose columns have these values, a list meaning any of them."""
         terms, values = [], []
         for name, value in where.items():
-            if name not in COLUMNS:
-                raise InputError(f"rows have no column {name!r}{nearest(name, COLUMNS)}")
             several = list(value) if isinstance(value, (list, tuple, set)) else [value]
+            _check_asked(name, several)
             either = " OR ".join([f'"{name}" IS ?'] * len(several))  # IS, because a value may be missing
             terms.append(f"({either})")
             values += several
@@ -98,19 +88,19 @@ class Store:
 
     def by_key(self, keys: Sequence[str]) -> dict[str, Row]:
         """The finished rows of these keys."""
-        found = {}
+        rows = {}
         for start in range(0, len(keys), 500):  # SQLite allows some thousand values in a query
             part = keys[start : start + 500]
             query = f"SELECT * FROM rows WHERE key IN ({', '.join('?' * len(part))})"
-            found |= {row["key"]: dict(row) for row in self._read(query, part)}
-        return found
+            rows |= {row["key"]: dict(row) for row in self._read(query, part)}
+        return rows
 
     def right(self, key: str) -> np.ndarray | None:
-        """Whether each image was right after each step count, bool (counts, N), in the order of the stream."""
+        """Whether each image was right after each step count, bool (steps, N), in the order of the stream."""
         return self._images(key, lambda row, shape: np.unpackbits(_bytes(row["right"]), count=np.prod(shape)) == 1)
 
     def predicted(self, key: str) -> np.ndarray | None:
-        """The class predicted for each image after each step count, int64 (counts, N), in the order of the stream."""
+        """The class predicted for each image after each step count, int64 (steps, N), in the order of the stream."""
         return self._images(key, lambda row, shape: _unpacked(row["predicted"]))
 
     def export(self, path: str | Path) -> int:
@@ -119,7 +109,7 @@ class Store:
         if path.suffix == ".parquet":
             write_parquet(rows, path)
         elif path.suffix == ".csv":
-            replace_file(path, csv_bytes(rows))
+            write_csv(rows, path)
         else:
             raise InputError(f"rows are written as .csv or .parquet; found {path}")
         return len(rows)
@@ -129,7 +119,7 @@ class Store:
         rows = list(read_csv(Path(path)))
         here = self.done()
         new = [row for row in rows if row["key"] not in here]
-        with self._explaining(), self._transaction():
+        with self._explaining(), transaction(self._base):
             self._insert(new)
             self._base.execute("DELETE FROM failures WHERE key IN (SELECT key FROM rows)")
         return len(new)
@@ -146,62 +136,12 @@ class Store:
 
     def _images(self, key: str, read: Any) -> np.ndarray | None:
         query = "SELECT p.*, r.images FROM predictions p JOIN rows r USING (key) WHERE key = ?"
-        found = self._read(query, (key,))
-        if not found:
+        rows = self._read(query, (key,))
+        if not rows:
             return None
-        row = found[0]
+        (row,) = rows
         shape = (row["counts"], row["images"])
         return read(row, shape).reshape(shape)
-
-    def _connected(self, read_only: bool) -> sqlite3.Connection:
-        options: dict[str, Any] = {"isolation_level": None, "timeout": 30}
-        if not read_only:
-            return sqlite3.connect(self.path, **options)
-        # On a disk that cannot be written, SQLite reads a file only if it may take it for unchanging.
-        fixed = "" if os.access(self.path.parent, os.W_OK) else "&immutable=1"
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro{fixed}", uri=True, **options)
-
-    def _prepare(self) -> None:
-        if not self._tables():
-            self._base.execute("PRAGMA journal_mode = WAL")
-            with self._transaction():
-                if not self._tables():  # another process may have been quicker
-                    self._make()
-        self._check()
-        # With WAL, a power cut may lose the last rows, never the file.
-        self._base.execute("PRAGMA synchronous = NORMAL")
-
-    def _check(self) -> None:
-        application, schema = (
-            self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        if application != APPLICATION:
-            raise InputError(f"{self.path} is an SQLite file, but no store of rows; it is left as it is")
-        if schema != SCHEMA:
-            raise InputError(
-                f"{self.path} is a store of schema {schema}; this version reads {SCHEMA}. "
-                "It is left as it is: export it with the version that wrote it, and seed a new store from the CSV"
-            )
-
-    def _tables(self) -> int:
-        return self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-    def _make(self) -> None:
-        for statement in _TABLES.split(";\n"):
-            self._base.execute(statement)
-        self._base.execute(f"PRAGMA application_id = {APPLICATION}")
-        self._base.execute(f"PRAGMA user_version = {SCHEMA}")
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._base.execute("COMMIT")
-        except BaseException:
-            if self._base.in_transaction:  # SQLite ends it itself on a full disk
-                self._base.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -212,6 +152,15 @@ class Store:
 
 
 _ORDER = ", ".join(f'"{name}"' for name in ("data", "split", "severity", "corruption", "method", "checkpoint", "key"))
+
+
+def _check_asked(name: str, values: Sequence[Any]) -> None:
+    if name in RENAMED:
+        raise InputError(f"rows have no column {name!r}; it is called {RENAMED[name]!r} now")
+    if name not in COLUMNS:
+        raise InputError(f"rows have no column {name!r}{nearest(name, COLUMNS)}")
+    if name == "protocol" and "mixed" in values:
+        raise InputError("'mixed' is no protocol but an order; ask for protocol='continual', order='mixed'")
 
 
 def _packed(predicted: np.ndarray) -> bytes:

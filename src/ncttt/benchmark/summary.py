@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from ncttt.benchmark.attribution import Attribution
 from ncttt.benchmark.statistics import Difference, mean_and_deviation
 from ncttt.benchmark.table import Row
-from ncttt.benchmark.tuning import Found
+from ncttt.benchmark.tuning import TrialResult
 
 NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
 # Rows of one line differ in corruption and seed alone.
-GROUP = (*NAMED, "constants", "settings", "weights", "pictures", "threads", "device")
+GROUP = (*NAMED, "constants", "settings", "weights", "images_digest", "threads", "device")
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,19 @@ def attribution_table(found: Sequence[Attribution]) -> tuple[list[str], list[lis
     ways, subjects = list(found[0].accuracy), [asdict(line.subject) for line in found]
     fixed = ("method", "checkpoint", "protocol")
     shown = [name for name in subjects[0] if name in fixed or len({subject[name] for subject in subjects}) > 1]
-    headers = [*(name.replace("_", " ") for name in shown), *ways, "statistics", "gradient", "total"]
+    headers = [*(name.replace("_", " ") for name in shown), *ways, "statistics", "steps", "total"]
     body = [
         [
             *(str(subject[name]) for name in shown),
             *(f"{100 * line.accuracy[way]:.2f}" for way in ways),
-            *(in_points(gain) for gain in (line.statistics, line.gradient, line.total)),
+            *(in_points(gain) for gain in (line.statistics, line.steps, line.total)),
         ]
         for subject, line in zip(subjects, found, strict=True)
     ]
     return headers, body
 
 
-def search_table(found: Sequence[Found], fresh: Sequence[Found]) -> tuple[list[str], list[list[str]]]:
+def search_table(found: Sequence[TrialResult], fresh: Sequence[TrialResult]) -> tuple[list[str], list[list[str]]]:
     """Headers and cells as text: settings, accuracy, gain over batch statistics; the same on fresh images."""
     again = {repr(result.trial.settings): result for result in fresh}
     headers = ["settings", "accuracy %", "gain of the steps", *(["on fresh images", "gain there"] if again else [])]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from ncttt.base import csv_files
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
 
@@ -21,7 +22,7 @@ COLUMNS = {
     "method": TEXT,
     "checkpoint": TEXT,
     "weights": TEXT,
-    "pictures": TEXT,
+    "images_digest": TEXT,
     "protocol": TEXT,
     "order": TEXT,
     "batch_size": WHOLE,
@@ -50,17 +51,29 @@ COLUMNS = {
     "machine": TEXT,
     "versions": TEXT,
 }
+RENAMED = {"pictures": "images_digest"}  # columns that older files have
 NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
 Row = dict[str, Any]
 
 
-def csv_bytes(rows: Sequence[Row]) -> bytes:
+def upgraded(row: Row) -> Row:
+    """A row as it is written now, whenever it was measured.
+
+    The digest of its images was called `pictures`, and streams of all corruptions mixed were a protocol.
+
+    >>> upgraded({"pictures": "abc", "protocol": "mixed", "order": "by_class"})
+    {'images_digest': 'abc', 'protocol': 'continual', 'order': 'mixed(by_class)'}
+    """
+    row = {RENAMED.get(name, name): value for name, value in row.items()}
+    if row.get("protocol") == "mixed":
+        order = row.get("order")
+        row |= {"protocol": "continual", "order": "mixed" if order in (None, "random") else f"mixed({order})"}
+    return row
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
     """Rows as CSV; numbers are written so that they are read back exactly."""
-    text = StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    csv_files.write_csv(path, list(COLUMNS), ([row.get(name) for name in COLUMNS] for row in rows))
 
 
 def read_csv(path: Path) -> Iterator[Row]:
@@ -72,7 +85,7 @@ def read_csv(path: Path) -> Iterator[Row]:
             if missing:
                 raise InputError(f"{path} is no export of a store: it has no column {missing[0]!r}")
             for number, line in enumerate(reader, start=2):
-                yield _row(line, f"{path}, line {number}")
+                yield _row(upgraded(line), f"{path}, line {number}")
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is no CSV: {error}") from None
 

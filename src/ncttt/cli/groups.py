@@ -53,6 +53,7 @@ OPTIONS = {
     "adaptation": (
         "protocol",
         "protocols",
+        "order",
         "orders",
         "batch_size",
         "batch_sizes",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 SAME = ("data", "split", "images", "protocol", "order", "batch_size")  # in all pairs of a comparison
 EACH = ("corruption", "severity", "constants", "seed")  # in the two rows of a pair
-SEQUENCES = ("continual", "mixed")  # protocols whose rows are of many corruptions
 Asked = tuple[str, str | None]
 
 
@@ -41,6 +40,11 @@ def pairs_of(store: Store, first: Asked, second: Asked, where: Mapping[str, Any]
         )
     _check_one_way(pairs)
     return sorted(_complete(pairs), key=lambda pair: (corruption_order(pair.first["corruption"]), pair.first["seed"]))
+
+
+def is_mixed(row: Mapping[str, Any]) -> bool:
+    """Whether a row is of one stream in which all corruptions are shuffled together."""
+    return str(row.get("order")).startswith("mixed")
 
 
 def _complete(pairs: Sequence[Pair]) -> list[Pair]:
@@ -83,7 +87,8 @@ def _by_place(method: str, rows: Sequence[dict[str, Any]]) -> dict[tuple, dict[s
 def _check_one_way(pairs: Sequence[Pair]) -> None:
     """Clean images have no severity, so they go with any; a stream of several corruptions goes with no other."""
     shifted = [pair.first for pair in pairs if pair.first["corruption"] != CLEAN]
-    sequence = ("corruption",) if pairs[0].first["protocol"] in SEQUENCES else ()
+    several = pairs[0].first["protocol"] == "continual" or is_mixed(pairs[0].first)
+    sequence = ("corruption",) if several else ()
     for rows, names in (([pair.first for pair in pairs], SAME), (shifted, ("severity", "constants", *sequence))):
         for name in names:
             found = sorted({str(row[name]) for row in rows})

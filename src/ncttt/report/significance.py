@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ncttt.base.errors import InputError
 from ncttt.report.columns import column_of, named_columns
 from ncttt.report.order import CLEAN, corruption_order, spelled
-from ncttt.report.pairs import Pair, pairs_of
+from ncttt.report.pairs import Pair, is_mixed, pairs_of
 from ncttt.report.table import Line, Number, Table, average
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def _right(store: Store, pair: Pair) -> Iterable[tuple[str, np.ndarray, np.ndarr
             f"{pair.first['method']} and {pair.second['method']} did not see the same images of "
             f"{pair.first['corruption']}: where both are right, their classes differ"
         )
-    names = pair.first["corruption"].split("+") if pair.first["protocol"] == "continual" else [pair.first["corruption"]]
+    together = pair.first["corruption"]
+    names = [together] if is_mixed(pair.first) else together.split("+")
     parts = (np.split(right, len(names)) for right in (first, second))
     yield from zip(names, *parts, strict=True)
 

@@ -1,11 +1,17 @@
 """`ncttt bench`: a grid by configuration file, measured, kept as rows, put into a table."""
 
+from __future__ import annotations
+
 import json as json_module
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
+from ncttt import benchmark
+from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import BLEND, Grid
+from ncttt.cli import bench_output
 
+EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
 STORE = "runs/bench.sqlite"
 EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
 GROUP = "measure"
@@ -34,39 +40,36 @@ def bench(
         address: Of the Ray cluster, as in "auto"; by default a local one is started.
         cache: Folder for corrupted images; by default beside the store.
         force: Measure again what is in the store.
-        attribution: Divide the gain of each method that learns into what statistics and what gradient gave.
+        attribution: Divide the gain of each method that learns into what statistics and what steps gave.
         blend: The blend of source and batch statistics that an attribution shows beside them.
         csv: Write the shares of an attribution to this file, a line for each method; rows are exported by `ncttt rows`.
         json: Print the rows, or the shares, as JSON for scripts.
     """
-    from ncttt.base.errors import InputError
-    from ncttt.base.files import replace_file
-    from ncttt.benchmark.attribution import attribute, plans, unique_cells
-    from ncttt.benchmark.cells import cells_of
-    from ncttt.benchmark.driver import run_cells
-    from ncttt.benchmark.executors import executor as executor_of
-    from ncttt.benchmark.store import Store
-    from ncttt.benchmark.summary import attribution_table, summarise, summary_table
-    from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import as_csv, as_json, complain, show
-
-    asked = Grid(**grid)
     if csv and not attribution:
         raise InputError("--csv is for the shares of an attribution; `ncttt rows export` writes rows")
-    planned = plans(asked, blend) if attribution else []
-    cells = unique_cells(planned) if attribution else cells_of(asked)
-    runs_on = executor_of(executor, asked.threads, workers, address, asked.device)
-    with Store(store) as rows:
-        outcome = run_cells(cells, rows, runs_on, force=force, predictions=attribution, cache=cache, watcher=watcher())
-        failed = {cell.key for cell, _ in outcome.failures}
-        whole = [plan for plan in planned if failed.isdisjoint(cell.key for cell in plan.cells())]
-        shares = [attribute(plan, rows) for plan in whole]
-    if csv and shares:
-        replace_file(Path(csv), as_csv(shares))
+    asked = Grid(**grid)
+    running = {"executor": executor, "workers": workers, "address": address, "cache": cache, "force": force}
+    with benchmark.Store(store) as rows:
+        if attribution:
+            outcome = benchmark.attribute(asked, rows, blend=blend, **running)
+            _tell_shares(outcome.attributions, csv, json)
+        else:
+            outcome = benchmark.run_grid(asked, rows, **running)
+            _tell_rows(outcome.rows, json)
+    benchmark.raise_failures(outcome.failures)
+
+
+def _tell_rows(rows: Sequence[dict[str, Any]], json: bool) -> None:
     if json:
-        print(json_module.dumps(as_json(shares) if attribution else outcome.rows))
-    elif attribution and shares:
-        show(*attribution_table(shares))
-    elif not attribution and outcome.rows:
-        show(*summary_table(summarise(outcome.rows)))
-    complain(outcome.failures)
+        print(json_module.dumps(rows))
+    elif rows:
+        bench_output.show_rows(rows)
+
+
+def _tell_shares(shares: Sequence[benchmark.Attribution], csv: str | None, json: bool) -> None:
+    if csv and shares:
+        benchmark.write_attributions(shares, csv)
+    if json:
+        print(json_module.dumps(benchmark.attributions_json(shares)))
+    elif shares:
+        bench_output.show_attributions(shares)

@@ -36,12 +36,8 @@ def demo(
     """
     import json as json_module
 
-    from ncttt.benchmark.cells import cells_of
-    from ncttt.benchmark.driver import run_cells
-    from ncttt.benchmark.executors import executor
-    from ncttt.benchmark.store import Store
-    from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import complain, show
+    from ncttt.benchmark import Store, raise_failures, run_grid
+    from ncttt.cli.bench_output import show
     from ncttt.demo import cifar10_grid, demo_table, digits_grid, pretrained_grid, trained_models
     from ncttt.report.page import examples_of, judge, write_page
 
@@ -54,10 +50,9 @@ def demo(
         grid = pretrained_grid(images, seed)
     else:
         grid = digits_grid(trained_models(out, epochs, seed, tell=_tell), images, seed)
-    cells = cells_of(grid)
     with Store(Path(out) / "rows.sqlite") as store:
-        outcome = run_cells(cells, store, executor("processes", grid.threads), predictions=True, watcher=watcher())
-        complain(outcome.failures)
+        outcome = run_grid(grid, store, predictions=True)
+        raise_failures(outcome.failures)
         rows = outcome.rows
         shown = {"examples": examples_of(store, rows, 12), "comparisons": judge(store, rows)}
     page = write_page(rows, out, title=f"Every method on shifted {data}", **shown)

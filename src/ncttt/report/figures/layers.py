@@ -32,7 +32,7 @@ def draw_layers(trials: Iterable[Trial]) -> Figure:
 
     A star marks a gain whose interval leaves out zero.
 
-    A trial is what `ncttt tune --json` lists under `searched`: `settings` with `layer` and with one scale that varies,
+    A trial is what `ncttt tune --json` lists under `trials`: `settings` with `layer` and with one scale that varies,
     `method_settings.sigma_in` or `sigma_out`; `accuracy`; `gain` with `mean`, `low`, `high`, all as parts of one.
     """
     trials = list(trials)
@@ -84,8 +84,9 @@ def read_trials(path: str | Path) -> list[Trial]:
     if not path.is_file():
         raise InputError(f"there is no file {path}; {how}")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["searched"]
-        return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in found]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trials = content["searched" if "searched" in content else "trials"]  # as older files call them
+        return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in trials]
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} holds no trials; {how}") from None
 

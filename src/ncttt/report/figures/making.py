@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.benchmark.scenes import Pictures
+from ncttt.benchmark.scenarios import ImageDraw
 from ncttt.data import ImageSet
 from ncttt.data import load as load_data
 from ncttt.data.corruptions import CORRUPTIONS, corrupt
@@ -108,7 +108,7 @@ def _model(request: Request) -> tuple[Branched, Method, ImageSet]:
     model = load(request.model or f"{request.data}-small-ncttt")
     method = method_for(model.method, request.method)
     clean = load_data(request.data, "test", root=request.root)
-    drawn = Pictures(request.data, "test", request.images, root=request.root).draw()
+    drawn = ImageDraw(request.data, "test", request.images, root=request.root).read()
     options = {"indices": drawn.places, "constants": request.constants}
     images = corrupt(drawn.images, request.corruption, request.severity, **options)
     return model, method, replace(clean.subset(drawn.places), images=images)

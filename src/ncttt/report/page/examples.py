@@ -93,12 +93,12 @@ def _scene(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
     import numpy as np
 
     from ncttt.benchmark.driver import cache_beside
-    from ncttt.benchmark.scenes import Pictures, Scene
+    from ncttt.benchmark.scenarios import ImageDraw, Scenario
 
-    pictures = Pictures(row["data"], row["split"])
-    scene = Scene(pictures, str(row.get("pictures")), row["corruption"], row["severity"], row["constants"])
+    draw, digest = ImageDraw(row["data"], row["split"]), str(row.get("images_digest"))
+    scenario = Scenario(draw, digest, row["corruption"], row["severity"], row["constants"])
     cache = cache_beside(store.path)
-    files = cache / f"{scene.name}.npy", cache / f"{scene.digest}-labels.npy"
+    files = scenario.images_file(cache), scenario.labels_file(cache)
     if not all(file.is_file() for file in files):
         return None
     images, labels = (np.load(file, mmap_mode="r") for file in files)

@@ -12,6 +12,7 @@ from ncttt.report.columns import column_of
 from ncttt.report.grid import Row
 from ncttt.report.order import CLEAN, corruption_order
 from ncttt.report.page.curves import accuracy_at
+from ncttt.report.pairs import is_mixed
 
 APART = ("data", "split", "threads", "device")  # a grid has one of each
 
@@ -20,7 +21,7 @@ def grids_of(rows: Sequence[Row]) -> list[str]:
     """A YAML text for each grid. Folders are those of the machine that measured; `skip` is not in rows."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((*(row.get(name) for name in APART), _images(row)), []).append(row)
+        groups.setdefault((*(row.get(name) for name in APART), is_mixed(row), _images(row)), []).append(row)
     return [yaml.safe_dump(_grid(found), sort_keys=False, width=110) for found in groups.values()]
 
 
@@ -81,7 +82,7 @@ def _entry(rows: Sequence[Row], protocols: Sequence[str]) -> dict[str, Any]:
 def _images(row: Row) -> int | None:
     """Images of one corruption; a stream of several has as many of each, and a mixed one has so many in all."""
     images = row.get("images")
-    parts = row["corruption"].count("+") + 1 if row.get("protocol") == "continual" else 1
+    parts = 1 if is_mixed(row) else row["corruption"].count("+") + 1
     return images and images // parts
 
 

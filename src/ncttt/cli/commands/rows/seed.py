@@ -1,4 +1,6 @@
-"""`ncttt rows seed`: a file of rows into a store."""
+"""`ncttt rows seed`: rows from a file into a store."""
+
+from ncttt import benchmark
 
 EXAMPLE = "ncttt rows seed runs/bench.sqlite runs/bench.csv"
 
@@ -10,7 +12,5 @@ def seed(store: str, rows: str) -> None:
         store: File of the rows.
         rows: CSV that `ncttt rows export` wrote.
     """
-    from ncttt.benchmark.store import Store
-
-    with Store(store) as base:
+    with benchmark.Store(store) as base:
         print(f"{base.seed(rows)} new rows in {store}")

@@ -1,0 +1,102 @@
+"""What a tuning may look at, checked before anything is trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ncttt.base.errors import InputError
+from ncttt.benchmark.cells import corruption_names, image_draws
+from ncttt.benchmark.entries import check_stop
+from ncttt.benchmark.grid import Entry
+from ncttt.benchmark.grid_checks import check_grid, check_least
+from ncttt.benchmark.tuning.config import Tuning
+from ncttt.benchmark.tuning.trials import combinations, grid_of
+from ncttt.data.corruptions import CORRUPTIONS, table_for
+from ncttt.methods import METHODS
+from ncttt.methods.settings import method_from
+from ncttt.training.job import Job
+from ncttt.zoo.checkpoint import checkpoint_folder, description
+
+
+def check_tuning(tuning: Tuning, job: Job | None) -> None:
+    """Raise an `InputError`, before anything is trained, for what cannot work or would look at test images."""
+    if tuning.split != "val":
+        raise InputError(
+            f"settings are chosen on the split 'val', held out of the training images; found {tuning.split!r}"
+        )
+    tested = [name for name in tuning.corruptions if name in (*CORRUPTIONS, "all")]
+    if tested:
+        raise InputError(f"{tested[0]!r} is for testing; settings are chosen on the four extra corruptions")
+    if (tuning.train is None) == (tuning.checkpoint is None):
+        raise InputError(
+            "a tuning needs either train, a training's configuration, or checkpoint; not both, not neither"
+        )
+    if tuning.trained and tuning.train is None:
+        raise InputError(f"{next(iter(tuning.trained))!r} needs a training; give train, a training's configuration")
+    for name, values in {**tuning.trained, **tuning.adapted}.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(f"{name} needs a list of values to try; found {values!r}")
+    if tuning.random is not None:
+        check_least("random", tuning.random, 1)
+    if tuning.protocol == "mixed":
+        raise InputError("'mixed' is no protocol but an order; write protocol: continual and order: mixed")
+    _check_split(tuning, job)
+    _check_method(tuning, job)
+    _check_images(tuning)
+
+
+def _check_split(tuning: Tuning, job: Job | None) -> None:
+    """The validation images must not have been learned from."""
+    for name in ("split", "held_out", "test", "data", "root", "start"):
+        if name in tuning.trained:
+            raise InputError(f"{name} of a training cannot be tuned")
+    places = [job.start if job else tuning.checkpoint]
+    for split in [job.split if job else None, *(_trained_on(place) for place in places if place)]:
+        if split not in (None, "fit"):
+            raise InputError(
+                f"the model learns from the split {split!r}, which holds images of 'val'; train it on 'fit'"
+            )
+
+
+def _trained_on(checkpoint: str) -> str | None:
+    """The split that a checkpoint's training has recorded, if it lies with its training."""
+    if Path(checkpoint).is_file():
+        return None
+    own = checkpoint_folder(checkpoint)
+    beside = [place / "config.json" for place in (own, own.parent) if (place / "config.json").is_file()]
+    try:
+        return json.loads(beside[0].read_text())["about"]["split"]
+    except (IndexError, OSError, ValueError, KeyError, TypeError):  # made elsewhere: nothing is recorded
+        return None
+
+
+def _check_method(tuning: Tuning, job: Job | None) -> None:
+    """Every combination of settings makes a method."""
+    own = {"name": job.method, **job.method_settings} if job else description(str(tuning.checkpoint))["method"]
+    name = tuning.method or own["name"]
+    kind = METHODS.find(name)
+    if kind.has_branch and METHODS.get(own["name"]) is not kind:
+        raise InputError(f"{name} needs a model trained for it; this one is for {own['name']}")
+    for setting, values in tuning.adapted.items():
+        if setting in kind.branch_settings:
+            raise InputError(f"{setting} is settled by the training; tune it as trained: method_settings.{setting}")
+        if setting == "stop":
+            for value in values:
+                check_stop(value, kind)
+        if setting == "steps" and not kind.learns:
+            raise InputError(f"{name} takes no steps, so they cannot be tuned")
+    base = own if kind.has_branch else {"name": name}
+    for _, adapted in combinations(tuning):
+        method_from(base, **{key: value for key, value in adapted.items() if key != "stop"})
+
+
+def _check_images(tuning: Tuning) -> None:
+    check_least("confirm", tuning.confirm, 0)
+    corruption_names(tuning.corruptions)
+    steps = tuning.adapted.get("steps")
+    still = Entry(method="ptbn", checkpoint="", steps=None if steps is None else sorted(steps))
+    check_grid(grid_of(tuning, still, fresh=False))
+    for fresh in (False, True) if tuning.confirm else (False,):
+        drawn = image_draws(grid_of(tuning, still, fresh))[0].read()
+        table_for(drawn.images.shape[1], drawn.images.shape[2], tuning.constants)

@@ -1,0 +1,60 @@
+"""A tuning as a configuration file describes it; names only, so that reading one needs no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What to try, and on which validation images.
+
+    Attributes:
+        data: Data set by name, or a folder of images.
+        train: Configuration file of the training that every trial begins with; not with a checkpoint.
+        trained: Settings of the training and the values to try, such as layer, recipe.auxiliary_weight or
+            method_settings.sigma_out; each combination is trained once.
+        one_by_one: Change one setting of the training at a time, beside the training as it stands, instead of trying
+            every combination.
+        checkpoint: Trained model to tune on; not with train.
+        method: Name of the method that adapts, or its address module:Class; by default the one that the model was
+            trained for.
+        adapted: Settings of the adaptation and the values to try, such as moves, lr, norm, steps or stop.
+        random: Try so many combinations, drawn at random; all by default.
+        root: Where data sets lie.
+        split: Part that was held out of the training images.
+        images: How many of it.
+        confirm: So many of the best are measured again, on as many images that nothing was chosen on.
+        corruptions: Of the four extra ones; the fifteen of the benchmark are for testing.
+        severity: From 1 to 5.
+        constants: "cifar" or "imagenet", by the size of the images by default.
+        protocol: episodic, online or continual.
+        order: Of the images: random, by_class, dirichlet(0.1), mixed and the like.
+        batch_size: Images that are adapted to at a time.
+        seed: Of the draw of combinations, the order of images and the adaptation.
+        threads: Of each cell.
+        device: cpu, cuda or cuda:N.
+    """
+
+    data: str
+    train: str | None = None
+    trained: dict[str, list[Any]] = field(default_factory=dict)
+    one_by_one: bool = False
+    checkpoint: str | None = None
+    method: str | None = None
+    adapted: dict[str, list[Any]] = field(default_factory=dict)
+    random: int | None = None
+    root: str | None = None
+    split: str = "val"
+    images: int | None = None
+    confirm: int = 0
+    corruptions: list[str] = field(default_factory=lambda: ["extra"])
+    severity: int = 5
+    constants: str | None = None
+    protocol: str = "episodic"
+    order: str = "random"
+    batch_size: int = 128
+    seed: int = 0
+    threads: int = 1
+    device: str = "cpu"

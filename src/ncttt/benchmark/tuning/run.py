@@ -1,0 +1,105 @@
+"""A tuning from its description to ranked trials: models are trained or found, cells measured, winners confirmed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ncttt.base.csv_files import write_csv
+from ncttt.base.provenance import origin
+from ncttt.benchmark import executors
+from ncttt.benchmark.driver import Failures, run_cells
+from ncttt.benchmark.store import Store
+from ncttt.benchmark.tuning.checks import check_tuning
+from ncttt.benchmark.tuning.config import Tuning
+from ncttt.benchmark.tuning.models import changed, train_once
+from ncttt.benchmark.tuning.trials import Settings, Trial, TrialResult, cells_of_trials, planned, ranked
+from ncttt.training.job import Job, read_job
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """All trials, the best first; the best of them again on fresh images; and why cells failed."""
+
+    trials: list[TrialResult]
+    confirmed: list[TrialResult]
+    failures: Failures
+
+
+def tune(
+    tuning: Tuning,
+    out: str | Path,
+    *,
+    executor: str = "processes",
+    workers: int | None = None,
+    address: str | None = None,
+    progress: bool = True,
+) -> TuningResult:
+    """Try settings on validation images; rows and models are kept in the folder `out`, and killed, it goes on there.
+
+    `executor`, `workers` and `address` are those of `run_grid`.
+    """
+    job = None if tuning.train is None else read_job(tuning.train)
+    check_tuning(tuning, job)
+    runs_on = executors.executor(executor, tuning.threads, workers, address, tuning.device)
+    checkpoint_of = _trainer(tuning, job, out, progress)
+    failures: Failures = []
+    with Store(Path(out) / "trials.sqlite") as store:
+
+        def results(trials: Sequence[Trial]) -> list[TrialResult]:
+            cells = cells_of_trials(trials)
+            failures.extend(run_cells(cells, store, runs_on, predictions=True, progress=progress).failures)
+            return ranked(trials, store)
+
+        tried, confirmed = results(planned(tuning, checkpoint_of)), []
+        if tuning.confirm:
+            best = [result.trial.settings for result in tried[: tuning.confirm]]
+            fresh = planned(tuning, checkpoint_of, fresh=True)
+            confirmed = results([trial for trial in fresh if trial.settings in best])
+    return TuningResult(tried, confirmed, failures)
+
+
+def trials_json(results: Sequence[TrialResult]) -> list[dict[str, Any]]:
+    """Trials as JSON values, in their order."""
+    return [
+        {
+            "settings": result.trial.settings,
+            "checkpoint": result.trial.checkpoint,
+            "accuracy": result.accuracy,
+            "gain": result.gain._asdict(),
+        }
+        for result in results
+    ]
+
+
+def write_trials(tuning: Tuning, result: TuningResult, path: str | Path) -> None:
+    """Trials as CSV, the best first and those on fresh images last, each with the machine that measured it."""
+    names = [*tuning.trained, *tuning.adapted]
+    where = {"protocol": tuning.protocol, "images": tuning.images, "seed": tuning.seed, **origin()}
+    lines = [
+        [*(one.trial.settings.get(name, "") for name in names), on, one.accuracy, *one.gain, *where.values()]
+        for on, results in (("tuning", result.trials), ("fresh", result.confirmed))
+        for one in results
+    ]
+    write_csv(path, [*names, "on", "accuracy", "gain", "low", "high", *where], lines)
+
+
+def _trainer(tuning: Tuning, job: Job | None, out: str | Path, progress: bool) -> Callable[[Settings], str]:
+    """What gives the checkpoint for the settings of a training: the given one, or one that is trained once."""
+
+    @cache
+    def trained(settings: str) -> str:
+        if job is None:
+            assert tuning.checkpoint is not None
+            return tuning.checkpoint
+        if progress:
+            print(f"model with {settings}", file=sys.stderr, flush=True)
+        chosen = json.loads(settings) | {"data": tuning.data, "root": tuning.root}
+        return train_once(changed(job, chosen), out, tuning.device, None if progress else [])
+
+    return lambda settings: trained(json.dumps(settings))
