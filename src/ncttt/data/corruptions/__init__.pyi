@@ -1,8 +1,9 @@
 from .apply import corrupt
-from .constants import CORRUPTIONS, EXTRA
+from .constants import CLEAN, CORRUPTIONS, EXTRA
 from .generation import generate
 
 __all__ = [
+    "CLEAN",
     "CORRUPTIONS",
     "EXTRA",
     "corrupt",

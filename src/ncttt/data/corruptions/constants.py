@@ -8,6 +8,7 @@ from typing import Final
 
 from ncttt.base.errors import InputError, nearest
 
+CLEAN: Final = "clean"  # what rows and grids call images without a corruption
 CORRUPTIONS: Final = (
     "gaussian_noise",
     "shot_noise",
