@@ -8,8 +8,8 @@ from typing import Any
 
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.table import read_csv
+from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report import Number, compare
-from ncttt.report.order import CORRUPTIONS
 from ncttt.report.paper.rows import AVERAGE, find
 from ncttt.report.table import average
 

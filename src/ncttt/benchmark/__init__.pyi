@@ -4,6 +4,7 @@ from .cells import cells_of
 from .driver import Outcome, Watcher, run_cells
 from .executors import executor
 from .grid import Entry, Grid
+from .reading import read_rows
 from .statistics import Difference, paired_difference
 from .store import Store
 
@@ -21,5 +22,6 @@ __all__ = [
     "executor",
     "paired_difference",
     "plans",
+    "read_rows",
     "run_cells",
 ]

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import sys
 from collections.abc import Sequence
 from io import StringIO
 from typing import Any
@@ -14,23 +13,6 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.search import Search
 from ncttt.benchmark.tuning import Found
 from ncttt.benchmark.watching import name_of
-
-
-def show(headers: Sequence[str], body: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal; lines with tabs when piped."""
-    if not sys.stdout.isatty():
-        for line in (headers, *body):
-            print("\t".join(line))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table()
-    for number, header in enumerate(headers):
-        table.add_column(header, justify="left" if number < 2 else "right")
-    for line in body:
-        table.add_row(*line)
-    Console().print(table)
 
 
 def as_json(shares: Sequence[Attribution]) -> list[dict[str, Any]]:

@@ -44,9 +44,9 @@ def bench(
     from ncttt.benchmark.driver import run_cells
     from ncttt.benchmark.executors import executor as executor_of
     from ncttt.benchmark.store import Store
-    from ncttt.benchmark.summary import attribution_table, summarise, summary_table
     from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import as_csv, as_json, complain, show
+    from ncttt.cli.bench_output import as_csv, as_json, complain
+    from ncttt.report import attribution_table, show, summary_table
 
     asked = Grid(**grid)
     if csv and not attribution:
@@ -64,7 +64,7 @@ def bench(
     if json:
         print(json_module.dumps(as_json(shares) if attribution else outcome.rows))
     elif attribution and shares:
-        show(*attribution_table(shares))
+        show(attribution_table(shares))
     elif not attribution and outcome.rows:
-        show(*summary_table(summarise(outcome.rows)))
+        show(summary_table(outcome.rows))
     complain(outcome.failures)

@@ -37,8 +37,8 @@ def show(store: str, *, json: bool = False) -> None:
     import json as json_module
 
     from ncttt.benchmark.store import Store
-    from ncttt.benchmark.summary import summarise, summary_table
-    from ncttt.cli.bench_output import show as show_table
+    from ncttt.report import show as show_table
+    from ncttt.report import summary_table
 
     with Store(_existing(store), read_only=True) as base:
         rows, failures = base.rows(), base.failures()
@@ -46,7 +46,7 @@ def show(store: str, *, json: bool = False) -> None:
         print(json_module.dumps(rows))
         return
     if rows:
-        show_table(*summary_table(summarise(rows)))
+        show_table(summary_table(rows))
     for failure in failures:
         cell = failure["cell"]
         print(f"failed: {cell['method']} on {cell['checkpoint']}, {cell['corruption']}: {failure['error']}")

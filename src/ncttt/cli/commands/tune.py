@@ -36,12 +36,12 @@ def tune(
     from ncttt.benchmark.executors import executor as executor_of
     from ncttt.benchmark.search_checks import check_search
     from ncttt.benchmark.store import Store
-    from ncttt.benchmark.summary import search_table
     from ncttt.benchmark.tuned_models import changed, train_once
     from ncttt.benchmark.tuning import cells_of_trials, ranked, trials
     from ncttt.benchmark.watching import watcher
-    from ncttt.cli.bench_output import complain, search_as_csv, search_as_json, show
+    from ncttt.cli.bench_output import complain, search_as_csv, search_as_json
     from ncttt.cli.training_config import read_job
+    from ncttt.report import show, tuning_table
 
     asked = Search(**search)
     job = None if asked.train is None else read_job(asked.train)
@@ -74,5 +74,5 @@ def tune(
     if json:
         print(json_module.dumps({"searched": search_as_json(found), "confirmed": search_as_json(fresh)}))
     elif found:
-        show(*search_table(found[:top], fresh))
+        show(tuning_table(found[:top], fresh))
     complain(failures)

@@ -1,4 +1,4 @@
-"""Two methods on the same images: the right differences, marks where they are no luck, unlike streams refused."""
+"""Two methods on the same images: the right differences, marks where they are significant, unlike streams refused."""
 
 import csv
 
