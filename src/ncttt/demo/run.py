@@ -60,8 +60,9 @@ def run_demo(
         runs_on = benchmark.executor("processes", grid.threads)
         outcome = benchmark.run_cells(benchmark.cells_of(grid), store, runs_on, predictions=True, watcher=watcher)
         if outcome.failures:
-            cell, error = outcome.failures[0]
-            raise InputError(f"{len(outcome.failures)} cells failed, the others are kept; {cell.label}: {error}")
+            count, (cell, error) = len(outcome.failures), outcome.failures[0]
+            failed = f"{count} cells failed" if count > 1 else "one cell failed"
+            raise InputError(f"{failed}, the others are kept; {cell.label}, {cell.columns()['corruption']}: {error}")
         rows = outcome.rows
         examples, verdicts = page.examples_of(store, rows, EXAMPLES), page.verdicts_of(store, rows)
     written = page.write_page(rows, out, title=f"Every method on shifted {data}", examples=examples, verdicts=verdicts)

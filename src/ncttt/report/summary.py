@@ -11,14 +11,14 @@ Row = Mapping[str, Any]
 NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
 ALWAYS = ("method", "checkpoint")  # shown even where they are the same in every line
 # Rows of one line differ in corruption and seed alone.
-GROUP = (*NAMED, "constants", "settings", "weights", "pictures", "threads", "device")
+GROUP = (*NAMED, "constants", "settings", "weights", "images_digest", "pictures", "threads", "device")
 
 
 def summary_table(rows: Sequence[Row]) -> Table:
     """Rows put together, in the order in which their methods first come; what is the same in all lines is left out."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in GROUP), []).append(row)
+        groups.setdefault(tuple(row.get(name) for name in GROUP), []).append(row)
     firsts = [group[0] for group in groups.values()]
     shown = [name for name in NAMED if name in ALWAYS or len({row[name] for row in firsts}) > 1]
     headers = [*(name.replace("_", " ") for name in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]

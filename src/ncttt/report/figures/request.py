@@ -71,7 +71,8 @@ def read_trials(path: str | Path) -> list[Trial]:
     if not path.is_file():
         raise InputError(f"there is no file {path}; {how}")
     try:
-        trials = json.loads(path.read_text(encoding="utf-8"))["searched"]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trials = content["trials" if "trials" in content else "searched"]
         return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in trials]
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path} holds no trials; {how}") from None
