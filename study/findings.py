@@ -40,8 +40,9 @@ from study_rows import (
 
 from ncttt.base.files import replace_file
 from ncttt.benchmark.store import Store
+from ncttt.data.corruptions import CLEAN, CORRUPTIONS
 from ncttt.report import Line, Number, Table, render
-from ncttt.report.order import CLEAN, CORRUPTIONS, spelled
+from ncttt.report.names import spelled
 from ncttt.report.paper.rows import AVERAGE
 from ncttt.report.table import average, best_in_bold
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ncttt.base import csv_files
 from ncttt.benchmark import Store, read_rows
+from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report import Number, compare
-from ncttt.report.order import CORRUPTIONS
 from ncttt.report.paper.rows import AVERAGE, find
 from ncttt.report.table import average
 

@@ -2,9 +2,12 @@
 
 import re
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 from mkdocs.structure.files import File
+
+from ncttt.report import figures
 
 MARK = re.compile(r"<!-- figure: (\w+) -->")
 
@@ -18,15 +21,16 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **settings: Any) -> str:
     """Put the figures into the page, with what they show as the text for those who cannot see them."""
-    from ncttt.report.figures import FIGURES
-
     up = "../" * page.file.src_uri.count("/")
-    return MARK.sub(lambda found: f"![{FIGURES[found[1]].__doc__}]({up}drawn/{found[1]}.svg)", markdown)
+    return MARK.sub(lambda mark: f"![{drawing(mark[1]).__doc__}]({up}drawn/{mark[1]}.svg)", markdown)
 
 
 def drawn(name: str) -> bytes:
     """A figure as SVG."""
-    from ncttt.report.figures import FIGURES, save
-
     with tempfile.TemporaryDirectory() as folder:
-        return save(FIGURES[name](), folder, name)[0].read_bytes()
+        return figures.save(drawing(name)(), folder, name)[0].read_bytes()
+
+
+def drawing(name: str) -> Callable[[], Any]:
+    """The function that draws a figure from nothing."""
+    return getattr(figures, f"draw_{name}")

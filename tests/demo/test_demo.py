@@ -6,8 +6,9 @@ import pytest
 
 import ncttt
 from ncttt.cli import main
-from ncttt.demo import cifar10_grid, demo_table, digits_grid, trainings
+from ncttt.demo import cifar10_grid, demo_table, digits_grid, run_demo, trainings
 from ncttt.demo.trainings import METHODS, method_job, start_job
+from ncttt.report.table import cell_text
 from report.report_rows import row
 
 MODELS = {method: f"models/{method}" for method in METHODS}
@@ -45,12 +46,12 @@ def test_a_gain_is_that_over_the_methods_own_model():
         row("nc_ttt", "clean", 0.97, **BATCH),
         row("nc_ttt", "fog", 0.68, **BATCH),
     ]
-    headers, body = demo_table(rows, plain="small")
-    lines = {line[0]: dict(zip(headers, line, strict=True)) for line in body}
+    table = demo_table(rows, plain="small")
+    lines = {line.name: dict(zip(table.columns, map(cell_text, line.cells), strict=True)) for line in table.lines}
     assert list(lines) == ["source", "ptbn", "nc_ttt"]
     assert lines["source"]["mean of shifts"] == "30.0"
-    assert lines["ptbn"]["by statistics"] == "+30.0"
-    assert (lines["nc_ttt"]["by statistics"], lines["nc_ttt"]["by steps"]) == ("+25.0", "+3.0")
+    assert lines["ptbn"]["statistics"] == "+30.0"
+    assert (lines["nc_ttt"]["statistics"], lines["nc_ttt"]["steps"]) == ("+25.0", "+3.0")
 
 
 def test_the_whole_demonstration(tmp_path, capsys, monkeypatch):
@@ -65,7 +66,7 @@ def test_the_whole_demonstration(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert "0 to measure" in shown.err
     assert str(tmp_path / "index.html") in shown.err
-    assert "by statistics" in shown.out
+    assert "statistics" in shown.out
 
 
 def test_the_shipped_model_shows_what_batch_statistics_do(tmp_path, capsys):
@@ -73,6 +74,10 @@ def test_the_shipped_model_shows_what_batch_statistics_do(tmp_path, capsys):
     rows = json.loads(capsys.readouterr().out)
     contrast = {row["method"]: row["accuracy"] for row in rows if row["corruption"] == "contrast"}
     assert contrast["ptbn"] > contrast["source"] + 0.2
+    demo = run_demo(pretrained=True, images=100, out=str(tmp_path))  # the library does all that the command does
+    assert demo.rows == rows
+    assert {line.name for line in demo.table.lines} == set(contrast)
+    assert demo.page == tmp_path / "index.html"
 
 
 def test_cifar10_that_is_not_there_is_told(tmp_path, capsys):

@@ -6,9 +6,9 @@ import math
 import numpy as np
 from report_rows import row
 
-from ncttt.report.figures.reliability import Confidences
+from ncttt.data.corruptions import CLEAN, CORRUPTIONS
+from ncttt.report.figures.shared.adapted import Confidences
 from ncttt.report.figures.tsne import Mapped
-from ncttt.report.order import CLEAN, CORRUPTIONS
 
 COUNTS = (0, 1, 2, 5, 10, 20, 50, 100)
 SEEDS = (0, 1)

@@ -7,7 +7,12 @@ from matplotlib.figure import Figure
 
 from ncttt.report import figures
 
-EVERY = figures.FIGURES | {
+EVERY = {
+    "method": figures.draw_method,
+    "posterior": figures.draw_posterior,
+    "samples": figures.draw_samples,
+    "field": figures.draw_field,
+    "beta": figures.draw_beta,
     "iterations": lambda: figures.draw_iterations(figure_data.rows_of_a_benchmark()),
     "tsne": lambda: figures.draw_tsne(*figure_data.mapped(), "20 iterations of NC-TTT"),
     "layers": lambda: figures.draw_layers(figure_data.trials()),

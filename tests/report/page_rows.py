@@ -4,7 +4,7 @@ import json
 
 from report_rows import row
 
-from ncttt.report.order import CORRUPTIONS
+from ncttt.data.corruptions import CORRUPTIONS
 
 # Accuracy over that of batch statistics, and statistics over the source.
 METHODS = {"source": None, "ptbn": 0.0, "tent": 0.01, "nc_ttt": 0.03}

@@ -32,4 +32,4 @@ def row(method: str, corruption: str, accuracy: float, **changes: Any) -> dict[s
 def number(table, line: str, column: str):
     """A number of a table by the names of its line and column."""
     (found,) = [one for one in table.all_lines if one.name == line]
-    return found.numbers[table.columns.index(column)]
+    return found.cells[table.columns.index(column)]

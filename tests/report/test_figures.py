@@ -15,8 +15,9 @@ from matplotlib.colors import same_color
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
-from ncttt.report.figures import save, style
+from ncttt.report.figures import save
 from ncttt.report.figures.method import LEARNS
+from ncttt.report.figures.shared import style
 from ncttt.report.figures.shift import LOOKS
 from ncttt.report.figures.tsne import LOOKS as LOOKS_OF_CLASSES
 
@@ -65,9 +66,9 @@ def test_svg_is_reproducible_and_settings_stay(name, tmp_path):
 def test_svg_is_the_same_in_another_process_without_pyplot(tmp_path):
     program = (
         "import sys, hashlib\n"
-        "from ncttt.report.figures import FIGURES, save\n"
+        "from ncttt.report.figures import FIGURES, Request, save\n"
         "for name in ('method', 'samples'):\n"
-        "    print(hashlib.sha256(save(FIGURES[name](), sys.argv[1], name)[0].read_bytes()).hexdigest())\n"
+        "    print(hashlib.sha256(save(FIGURES[name](Request()), sys.argv[1], name)[0].read_bytes()).hexdigest())\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     ran = subprocess.run(

@@ -1,6 +1,7 @@
 """`ncttt figures`, as a user meets it."""
 
 import json
+import sys
 
 import pytest
 from figure_data import rows_of_a_benchmark, trials
@@ -10,7 +11,8 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark import Store
 from ncttt.benchmark.reading import read_rows
 from ncttt.cli import main
-from ncttt.report.gallery import GALLERY
+from ncttt.report import draw_figures
+from ncttt.report.figures import FIGURES, gallery
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +27,14 @@ def store(tmp_path_factory) -> str:
 
 
 def test_the_gallery_is_what_can_be_drawn_and_the_help_lists_it(capsys):
-    assert list(GALLERY) == list(EVERY)
+    assert list(FIGURES) == list(EVERY)
     with pytest.raises(SystemExit) as done:
         main(["figures", "--help"])
     assert done.value.code == 0
     help_text = "".join(capsys.readouterr().out.split())
     assert main(["figures", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == list(GALLERY)
+    assert [line.split(":")[0] for line in lines] == list(FIGURES)
     assert all("".join(line.split()) in help_text for line in lines)
 
 
@@ -95,13 +97,54 @@ def test_what_the_user_did_wrong_is_one_clear_line(arguments, message, tmp_path,
 
 
 def test_all_leaves_out_what_it_has_nothing_for(tmp_path, capsys, monkeypatch):
-    from ncttt.report.figures import making
-
-    monkeypatch.setattr(making, "chosen", lambda names: ["method", "shift"] if names == ["all"] else names)
+    monkeypatch.setattr(gallery, "chosen", lambda names: ["method", "shift"])
     assert main(["figures", "all", "--out", str(tmp_path)]) == 0
     found = capsys.readouterr()
     assert found.out.split() == [str(tmp_path / "method.svg"), str(tmp_path / "method.png")]
     assert found.err.startswith("ncttt: left out shift: the figure shift needs rows")
+
+
+TOY = """
+from ncttt.report.figures.shared.style import new_figure, styled
+
+NEEDS = "rows"
+
+
+@styled
+def draw_toy(request):
+    figure = new_figure(height=2)
+    figure.subplots().plot([row["accuracy"] for row in request.chosen_rows])
+    return figure
+"""
+
+
+def test_a_figure_from_outside_is_drawn_by_its_address(store, tmp_path, capsys, monkeypatch):
+    (tmp_path / "toy_figures.py").write_text(TOY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    asked = ["figures", "toy_figures:draw_toy", "--out", "drawn"]
+    assert main([*asked, "--rows", store]) == 0
+    assert capsys.readouterr().out.split() == ["drawn/toy_figures.draw_toy.svg", "drawn/toy_figures.draw_toy.png"]
+    assert (tmp_path / "drawn" / "toy_figures.draw_toy.png").stat().st_size > 1000
+    assert main(asked) == 2
+    assert "the figure toy_figures:draw_toy needs rows: --rows FILE" in capsys.readouterr().err
+    assert main(["figures", "toy_figures:NEEDS"]) == 2
+    assert "'toy_figures:NEEDS' is no figure: expected a function" in capsys.readouterr().err
+    assert main(["figures", "toy_figures:draw_tye"]) == 2
+    assert "cannot load 'toy_figures:draw_tye'" in capsys.readouterr().err
+
+
+def test_the_library_draws_from_fields_and_says_what_it_left_out(store, tmp_path, monkeypatch):
+    (drawing,) = draw_figures(["attribution"], tmp_path, rows=store)
+    assert drawing.files == (tmp_path / "attribution.svg", tmp_path / "attribution.png")
+    monkeypatch.setattr(gallery, "chosen", lambda names: ["layers"])
+    (drawing,) = draw_figures(["all"], tmp_path, rows=store)
+    assert (drawing.files, drawing.left_out[:30]) == ((), "the figure layers needs trials")
+
+
+def test_a_file_that_is_not_there_is_an_error_even_where_no_figure_needs_it(tmp_path, capsys):
+    assert main(["figures", "all", "--rows", "nowhere.sqlite", "--out", str(tmp_path)]) == 2
+    assert "there is no file nowhere.sqlite" in capsys.readouterr().err
 
 
 def test_rows_are_read_from_what_is_a_store(tmp_path, store):

@@ -10,11 +10,12 @@ import ncttt
 from ncttt.base.errors import InputError
 from ncttt.benchmark.scores import calibration_error
 from ncttt.data import batches, load
+from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report.figures import draw_tsne
-from ncttt.report.figures.adapted import confidences_of, features_of
-from ncttt.report.figures.reliability import Confidences, binned
+from ncttt.report.figures.reliability import binned
+from ncttt.report.figures.shared.adapted import Confidences, confidences_of, features_of
 from ncttt.report.figures.tsne import LOOKS, embed
-from ncttt.report.order import CORRUPTIONS, spelled
+from ncttt.report.names import spelled
 
 
 @pytest.fixture(scope="module")

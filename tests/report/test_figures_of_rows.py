@@ -9,12 +9,13 @@ from figure_pages import page
 from scipy.stats import spearmanr
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report.figures import draw_attribution, draw_iterations, draw_layers, draw_shift
 from ncttt.report.figures.iterations import curves_of
-from ncttt.report.figures.selection import rows_where
+from ncttt.report.figures.shared.selection import rows_where
 from ncttt.report.figures.shift import Point, points_of, verdict
-from ncttt.report.order import CORRUPTIONS, spelled
-from ncttt.report.shares import shares
+from ncttt.report.names import spelled
+from ncttt.report.shares import shares_of_rows
 
 
 def test_iterations_draw_the_mean_over_seeds_of_each_corruption():
@@ -71,7 +72,7 @@ def test_what_iterations_cannot_be_drawn_from_is_said(changes, method, message):
 
 def test_attribution_draws_the_shares():
     (axes,) = page("attribution").axes
-    found = shares(rows_of_a_benchmark())
+    found = shares_of_rows(rows_of_a_benchmark())
     assert [label.get_text() for label in axes.get_yticklabels()] == ["TENT", "NC-TTT", "NC-TTT that stops"]
     widths = [[bar.get_width() for bar in bars] for bars in axes.containers]
     assert widths[0] == pytest.approx([share.statistics for share in found])

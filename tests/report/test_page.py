@@ -11,7 +11,7 @@ from page_rows import many_rows, page_rows
 
 from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.report import paper_accuracy
+from ncttt.report import paper_accuracy, write_report
 from ncttt.report.page import Example, write_page
 
 PIXEL = bytes.fromhex(
@@ -206,8 +206,18 @@ def test_the_command_takes_stores_and_csv_files(store, tmp_path, capsys):
     assert main(["report", *files, "--out", str(tmp_path / "out"), "--title", "Mine", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"] == len(rows)  # each cell once, though both files have it
+    assert told["findings"][0]["setup"] == "cifar10, severity 5, protocol episodic, batch size 100"
     assert "nc_ttt has the highest" in told["findings"][0]["says"][0]
     assert read_page(tmp_path / "out" / "index.html").one("h1").text == "Mine"
+
+
+def test_the_library_does_all_that_the_command_does(store, tmp_path):
+    for one in page_rows():
+        store.write(one)
+    report = write_report([store.path], tmp_path / "out", title="Mine", examples=0)
+    assert (report.page, len(report.rows)) == (tmp_path / "out" / "index.html", len(page_rows()))
+    assert report.findings[0]["says"][0].startswith("nc_ttt has the highest")
+    assert read_page(report.page).one("h1").text == "Mine"
 
 
 def bad_inputs(tmp_path, store) -> dict:
@@ -218,11 +228,11 @@ def bad_inputs(tmp_path, store) -> dict:
     store.write(page_rows()[0])
     good = str(store.path)
     return {
-        "missing": (["nowhere.sqlite"], "there is no store or CSV nowhere.sqlite"),
-        "a folder": ([str(tmp_path)], "there is no store or CSV"),
+        "missing": (["nowhere.sqlite"], "there is no file nowhere.sqlite; rows come from `ncttt bench"),
+        "a folder": ([str(tmp_path)], "there is no file"),
         "foreign": ([str(tmp_path / "foreign.csv")], "is no export of a store"),
         "no rows": ([str(tmp_path / "empty.csv")], "has no rows"),
-        "no store": ([str(tmp_path / "text.sqlite")], "cannot use the store"),
+        "no store": ([str(tmp_path / "text.sqlite")], "is neither a store of rows nor a .csv"),
         "examples": ([good, "--examples", "-1"], "examples are 0 or more"),
         "a file as folder": ([good, "--out", str(tmp_path / "file")], "is a file"),
         "unwritable": ([good, "--out", "/proc/report"], "/proc/report"),

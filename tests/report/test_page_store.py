@@ -1,4 +1,4 @@
-"""What only a store gives to a page: examples with images, and what is more than luck."""
+"""What only a store gives to a page: examples with images, and what is significant."""
 
 import base64
 from io import BytesIO
@@ -12,7 +12,7 @@ from PIL import Image
 from ncttt.benchmark.driver import cache_beside
 from ncttt.benchmark.scenarios import ImageDraw, Scenario
 from ncttt.benchmark.streams import order_of
-from ncttt.report.page import examples_of, judge, write_page
+from ncttt.report.page import examples_of, verdicts_of, write_page
 
 IMAGES = 40
 LABELS = np.arange(IMAGES) % 10
@@ -62,13 +62,13 @@ def test_without_images_or_predictions_there_are_no_examples(store, rows):
     assert not cache_beside(store.path).exists()
 
 
-def test_the_page_says_what_is_more_than_luck_and_what_is_none(store, rows, images, tmp_path):
-    judged = judge(store, rows)
-    page = read_page(write_page(rows, tmp_path, examples=examples_of(store, rows, 2), comparisons=judged))
-    text = page.one("section", id="luck").text
+def test_the_page_says_what_is_significant_and_what_is_no_difference(store, rows, images, tmp_path):
+    verdicts = verdicts_of(store, rows)
+    page = read_page(write_page(rows, tmp_path, examples=examples_of(store, rows, 2), verdicts=verdicts))
+    text = page.one("section", id="significance").text
     assert "nc_ttt against ptbn: no difference at all" in text
     assert "nc_ttt against source: +47.50" in text
-    assert "is more than luck" in page.one("section", id="short").text
+    assert "is significant" in page.one("section", id="short").text
     assert "cannot be told" not in page.one("section", id="short").text
     sources = [image.attributes["src"] for image in page.one("section", id="examples").all("img")]
     assert all(base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG") for source in sources)
@@ -77,12 +77,12 @@ def test_the_page_says_what_is_more_than_luck_and_what_is_none(store, rows, imag
 
 def test_predictions_of_one_method_alone_prove_nothing(store, rows):
     store._base.execute("DELETE FROM predictions WHERE key = ?", (rows[0]["key"],))
-    assert {one.second.method for one in judge(store, rows)} == {"ptbn"}
+    assert {one.second.method for one in verdicts_of(store, rows)} == {"ptbn"}
 
 
 def test_too_few_batches_give_no_interval(store, rows):
     for row in rows:
         again = row | {"key": f"{row['key']} in two batches", "batch_size": IMAGES // 2}
         store.write(again, store.predicted(row["key"]), store.right(row["key"]))
-    judged = judge(store, store.rows(batch_size=IMAGES // 2))
-    assert {each.text for each in judged} >= {"+47.50 (too few batches for an interval) may be luck"}
+    verdicts = verdicts_of(store, store.rows(batch_size=IMAGES // 2))
+    assert {each.text for each in verdicts} >= {"+47.50 (too few batches for an interval) is not significant"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ncttt import METHODS, InputError
+from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report import paper_accuracy, paper_rows, paper_table
-from ncttt.report.order import CORRUPTIONS
 from ncttt.report.paper import TITLES, find, our_name, paper_names
 from ncttt.report.paper.names import NAMES
 

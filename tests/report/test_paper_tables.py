@@ -10,7 +10,7 @@ from ncttt.report.paper import TITLES
 @pytest.mark.parametrize("name", TITLES)
 def test_bold_is_computed_and_differs_from_print_only_where_it_is_wrong(name):
     table = paper_table(name)
-    bold = [cell.bold for line in table.all_lines for cell in line.numbers]
+    bold = [cell.bold for line in table.all_lines for cell in line.cells]
     assert bold == [row.bold != bool(row.bold_error) for row in paper_rows(name)]
     assert len(table.notes) == len({row.corruption for row in paper_rows(name) if row.bold_error})
 

@@ -20,6 +20,11 @@ class Declaration(NamedTuple):
     classes: dict[str, dict[str, Any]]
     functions: dict[str, str]
 
+    @property
+    def name(self) -> str:
+        """The module's own name, without those of the packages around it."""
+        return self.module.rpartition(".")[2]
+
 
 def declarations(package: str) -> list[Declaration]:
     """The modules and the packages directly inside a package, in the order of their names.

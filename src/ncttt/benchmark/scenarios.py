@@ -15,9 +15,8 @@ from ncttt.base.errors import InputError
 from ncttt.base.files import locked, replacing
 from ncttt.data import load
 from ncttt.data.batching import shuffled
-from ncttt.data.corruptions import FORMAT, corrupt
+from ncttt.data.corruptions import CLEAN, FORMAT, corrupt
 
-CLEAN = "clean"
 SEED = 0  # of the draw of images and of their corruption: the same for every cell of every grid
 PIECE = 1000  # images that are corrupted at a time
 Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces

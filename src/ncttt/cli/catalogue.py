@@ -66,7 +66,7 @@ def _built_in(package: str, above: str) -> dict[str, Command]:
     """The commands in a package: files with a function of their name, and folders of such."""
     commands = {}
     for declared in declarations(package):
-        word = declared.module.rpartition(".")[2]
+        word = declared.name
         # The function of list.py is `list_`: `list` is taken.
         function = next((name for name in (word, f"{word}_") if name in declared.functions), None)
         if function is None:

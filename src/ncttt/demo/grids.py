@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.zoo import names
 
 SHIFTS = ["gaussian_noise", "defocus_blur", "contrast"]
-# The ends of the names of the zoo's models.
-SHIPPED = {
-    "source": "source",
-    "ttt": "ttt",
-    "ttt_plus": "ttt-plus",
-    "clust3": "clust3",
-    "ttt_flow": "ttt-flow",
-    "nc_ttt": "ncttt",
-}
+TRAINED = ("source", "ttt", "ttt_plus", "clust3", "ttt_flow", "nc_ttt")  # methods with a model of their own
 PLAIN = ("source", "ptbn", "tent")  # and LAME: methods that take any classifier
 
 
 def digits_grid(models: Mapping[str, str], images: int, seed: int = 0) -> Grid:
     """Digits are drawn thick and without texture: only the constants for large images shift them visibly."""
-    return Grid(
-        data="digits",
-        images=images,
-        corruptions=["clean", *SHIFTS],
-        severities=[3],
-        constants="imagenet",
-        batch_sizes=[100],
-        seeds=[seed],
-        methods=entries(models),
-    )
+    return _grid("digits", models, images, seed, severities=[3], constants="imagenet")
 
 
 def pretrained_grid(images: int, seed: int = 0) -> Grid:
@@ -42,25 +26,20 @@ def pretrained_grid(images: int, seed: int = 0) -> Grid:
 
 def cifar10_grid(images: int, seed: int = 0, root: str | None = None) -> Grid:
     """CIFAR-10 with the models that ship; a method without one is left out."""
-    shipped = names()
-    models = {method: f"cifar10-small-{short}" for method, short in SHIPPED.items()}
-    models = {method: model for method, model in models.items() if model in shipped}
-    return Grid(
-        data="cifar10",
-        root=root,
-        images=images,
-        corruptions=["clean", *SHIFTS],
-        severities=[5],
-        batch_sizes=[100],
-        seeds=[seed],
-        methods=entries(models),
-    )
+    models = {method: f"cifar10-small-{method.replace('nc_', 'nc').replace('_', '-')}" for method in TRAINED}
+    shipped = {method: model for method, model in models.items() if model in names()}
+    return _grid("cifar10", shipped, images, seed, severities=[5], root=root)
+
+
+def _grid(data: str, models: Mapping[str, str], images: int, seed: int, **more: Any) -> Grid:
+    shown = {"corruptions": ["clean", *SHIFTS], "batch_sizes": [100], "seeds": [seed], "images": images}
+    return Grid(data=data, methods=entries(models), **shown, **more)
 
 
 def entries(models: Mapping[str, str]) -> list[Entry]:
     """Methods without a branch on the plain model, the others on their own."""
     plain = models["source"]
     every = list(dict.fromkeys(models.values()))
-    found = [Entry(method=name, checkpoint=every if name != "tent" else plain) for name in PLAIN]
-    found.append(Entry(method="lame", settings={"affinity": "knn"}, checkpoint=plain))
-    return found + [Entry(method=name, checkpoint=model) for name, model in models.items() if name != "source"]
+    still = [Entry(method=name, checkpoint=every if name != "tent" else plain) for name in PLAIN]
+    lame = Entry(method="lame", settings={"affinity": "knn"}, checkpoint=plain)
+    return [*still, lame, *(Entry(method=name, checkpoint=model) for name, model in models.items() if name != "source")]

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ncttt.benchmark.table import Row
-from ncttt.report.order import CLEAN, corruption_order, method_order, spelled
-from ncttt.report.shares import shares
-from ncttt.report.table import MISSING, average
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.names import corruption_order, method_order, spelled
+from ncttt.report.shares import shares_of_rows
+from ncttt.report.table import Number, Table, average, table_of
+
+Gains = tuple[float | None, float | None]
 
 
-def demo_table(rows: Sequence[Row], plain: str) -> tuple[list[str], list[list[str]]]:
-    """Headers and cells as text, accuracies in percent; `plain` is the model that methods without a branch run on.
+def demo_table(rows: Sequence[Mapping[str, Any]], plain: str) -> Table:
+    """Accuracies in percent; `plain` is the model that methods without a branch run on.
 
     A method with a model of its own has gained what it has over that very model, so its gains are not those over the
     first line.
     """
     corruptions = sorted({row["corruption"] for row in rows}, key=corruption_order)
-    lines: dict[str, dict[str, float]] = {}
+    accuracy: dict[str, dict[str, float]] = {}
     for row in rows:
         if row["method"] not in ("source", "ptbn") or row["checkpoint"] == plain:
-            lines.setdefault(row["method"], {})[row["corruption"]] = 100 * row["accuracy"]
-    shown = [name for name in corruptions if name != CLEAN]
-    headers = ["method", *(spelled(name) for name in corruptions), "mean of shifts", "by statistics", "by steps"]
-    gains: dict[str, tuple[float | None, float | None]] = {
-        share.method: (share.statistics, share.steps) for share in shares(rows)
-    }
-    means = {method: average(found[name] for name in shown) for method, found in lines.items()}
+            accuracy.setdefault(row["method"], {})[row["corruption"]] = 100 * row["accuracy"]
+    means = {method: average(each[name] for name in corruptions if name != CLEAN) for method, each in accuracy.items()}
+    gains: dict[str, Gains] = {share.method: (share.statistics, share.steps) for share in shares_of_rows(rows)}
     gains["ptbn"] = (means["ptbn"] - means["source"], None)
+    headers = ["method", *map(spelled, corruptions), "mean of shifts", "statistics", "steps"]
     body = [
         [
             method,
-            *(f"{lines[method][name]:.1f}" for name in corruptions),
-            f"{means[method]:.1f}",
-            *(MISSING if gain is None else f"{gain:+.1f}" for gain in gains.get(method, (None, None))),
+            *(Number(accuracy[method][name], decimals=1) for name in corruptions),
+            Number(means[method], decimals=1),
+            *(
+                None if gain is None else Number(gain, signed=True, decimals=1)
+                for gain in gains.get(method, (None, None))
+            ),
         ]
-        for method in sorted(lines, key=method_order)
+        for method in sorted(accuracy, key=method_order)
     ]
-    return headers, body
+    return table_of(headers, body)

@@ -1,4 +1,4 @@
-"""Rows and the paper's numbers as tables: Markdown, LaTeX, CSV. Knows rows alone, and needs no torch."""
+"""What rows tell: tables, a page and figures, and the paper's numbers next to ours. Tables and pages need no torch."""
 
 import lazy_loader
 

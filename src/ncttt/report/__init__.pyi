@@ -1,21 +1,33 @@
-from .beside import beside_paper
-from .grid import tables
-from .paper import paper_accuracy, paper_rows, paper_table
+from .accuracy import tables
+from .attribution import attribution_table
+from .figures.gallery import draw_figures
+from .page.report import Report, write_report
+from .paper import paper_accuracy, paper_rows, paper_table, vs_paper
 from .rendering import render
+from .rendering.terminal import show
 from .significance import Comparison, compare, comparison_table
+from .summary import summary_table
 from .table import Line, Number, Table
+from .tuning import tuning_table
 
 __all__ = [
     "Comparison",
     "Line",
     "Number",
+    "Report",
     "Table",
-    "beside_paper",
+    "attribution_table",
     "compare",
     "comparison_table",
+    "draw_figures",
     "paper_accuracy",
     "paper_rows",
     "paper_table",
     "render",
+    "show",
+    "summary_table",
     "tables",
+    "tuning_table",
+    "vs_paper",
+    "write_report",
 ]

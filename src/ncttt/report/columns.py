@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ncttt.base.errors import InputError
-from ncttt.report.order import method_order
+from ncttt.report.names import method_order
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def named_columns(columns: Iterable[Column]) -> dict[Column, str]:
     >>> list(named_columns([one, Column("source", "a", None, None), other]).values())
     ['source', 'tent, a', 'tent, b']
     """
-    found = sorted(dict.fromkeys(columns), key=lambda column: method_order(column.method))
-    return {column: ", ".join([column.label, *_details(column, found)]) for column in found}
+    in_order = sorted(dict.fromkeys(columns), key=lambda column: method_order(column.method))
+    return {column: ", ".join([column.label, *_details(column, in_order)]) for column in in_order}
 
 
 def _details(column: Column, columns: Sequence[Column]) -> list[str]:
@@ -64,9 +64,9 @@ def _own_settings(column: Column, columns: Sequence[Column]) -> list[str]:
 @lru_cache(maxsize=256)
 def _settings(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "{}")
+        settings = json.loads(text or "{}")
     except json.JSONDecodeError:
-        found = None
-    if not isinstance(found, dict):
+        settings = None
+    if not isinstance(settings, dict):
         raise InputError(f"the settings of a row are a JSON object; found {text!r}")
-    return found
+    return settings

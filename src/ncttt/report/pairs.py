@@ -1,4 +1,4 @@
-"""Rows of two methods that belong together: the same images in the same order, adapted to in the same way."""
+"""Rows of two methods that belong together: the same images in the same order, in the same setup."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.data.corruptions import CLEAN
 from ncttt.report.columns import column_of, named_columns
-from ncttt.report.order import CLEAN, corruption_order
+from ncttt.report.names import corruption_order
 
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store
@@ -38,7 +39,7 @@ def pairs_of(store: Store, first: Asked, second: Asked, where: Mapping[str, Any]
             f"{first[0]} and {second[0]} have no rows in common; the same "
             f"{', '.join((*SAME, *EACH)).replace('_', ' ')} are needed"
         )
-    _check_one_way(pairs)
+    _check_one_setup(pairs)
     return sorted(_complete(pairs), key=lambda pair: (corruption_order(pair.first["corruption"]), pair.first["seed"]))
 
 
@@ -74,23 +75,22 @@ def _rows(store: Store, method: str, checkpoint: str | None, where: Mapping[str,
 
 
 def _by_place(method: str, rows: Sequence[dict[str, Any]]) -> dict[tuple, dict[str, Any]]:
-    found: dict[tuple, dict[str, Any]] = {}
+    by_place: dict[tuple, dict[str, Any]] = {}
     for row in rows:
-        if found.setdefault(tuple(row[name] for name in (*SAME, *EACH)), row) is not row:
+        if by_place.setdefault(tuple(row[name] for name in (*SAME, *EACH)), row) is not row:
             raise InputError(
                 f"{method} has two rows of {row['corruption']} with seed {row['seed']}; choose one by threads=, "
                 "device= or key="
             )
-    return found
+    return by_place
 
 
-def _check_one_way(pairs: Sequence[Pair]) -> None:
+def _check_one_setup(pairs: Sequence[Pair]) -> None:
     """Clean images have no severity, so they go with any; a stream of several corruptions goes with no other."""
     shifted = [pair.first for pair in pairs if pair.first["corruption"] != CLEAN]
-    several = pairs[0].first["protocol"] == "continual" or is_mixed(pairs[0].first)
-    sequence = ("corruption",) if several else ()
+    sequence = ("corruption",) if any("+" in row["corruption"] for row in shifted) else ()
     for rows, names in (([pair.first for pair in pairs], SAME), (shifted, ("severity", "constants", *sequence))):
         for name in names:
-            found = sorted({str(row[name]) for row in rows})
-            if len(found) > 1:
-                raise InputError(f"a comparison has one {name}; the rows have {', '.join(found)}: choose one")
+            values = sorted({str(row[name]) for row in rows})
+            if len(values) > 1:
+                raise InputError(f"a comparison has one {name}; the rows have {', '.join(values)}: choose one")

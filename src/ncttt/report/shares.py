@@ -1,5 +1,8 @@
 """What the gain of a method is made of, from rows alone: its checkpoint with source statistics, with batch statistics,
-and with the method's steps on top. What batch statistics give and what the steps give add up to the whole gain."""
+and with the method's steps on top. The share of statistics and the share of steps add up to the whole gain.
+
+`ncttt.benchmark.attribute` divides gains by their predictions, with intervals.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ncttt.data.corruptions import CLEAN
 from ncttt.report.columns import column_of, named_columns
-from ncttt.report.order import CLEAN, corruption_order
+from ncttt.report.names import corruption_order
 from ncttt.report.table import average
 
 Row = Mapping[str, Any]
@@ -17,16 +21,16 @@ Row = Mapping[str, Any]
 # Neither learns anything, so their rows serve every protocol.
 OWN_NORM = {"source": "source", "ptbn": "batch"}
 SAME = ("data", "split", "corruption", "severity", "constants", "order", "batch_size", "seed", "images", "weights")
-WAY = ("data", "split", "severity", "protocol", "order", "batch_size")
+SETUP = ("data", "split", "severity", "protocol", "order", "batch_size")
 
 
 @dataclass(frozen=True)
 class Share:
-    """Accuracy in percent of one checkpoint in three ways, mean over seeds, on one corruption or over `corruptions`."""
+    """Accuracy in percent of one checkpoint in three setups, mean over seeds, on one or several `corruptions`."""
 
     method: str
     checkpoint: str
-    way: dict[str, Any]
+    setup: dict[str, Any]
     corruptions: tuple[str, ...]
     source: float
     batch: float
@@ -43,7 +47,7 @@ class Share:
         return self.adapted - self.batch
 
 
-def shares(rows: Iterable[Row]) -> list[Share]:
+def shares_of_rows(rows: Iterable[Row]) -> list[Share]:
     """A share for each method with batch statistics, over all corruptions (not the clean images) it was measured on.
 
     Methods whose checkpoint was not measured as it is and with batch statistics on the same images are left out.
@@ -51,15 +55,15 @@ def shares(rows: Iterable[Row]) -> list[Share]:
     return [_together(parts) for parts in _groups(rows)]
 
 
-def shares_of_corruptions(rows: Iterable[Row]) -> list[Share]:
+def shares_of_each_corruption(rows: Iterable[Row]) -> list[Share]:
     """The same for each corruption, clean images included."""
-    found = []
+    shares = []
     for parts in _groups(rows, clean=True):
         by_corruption: dict[str, list[Share]] = {}
         for part in parts:
             by_corruption.setdefault(part.corruptions[0], []).append(part)
-        found += [_together(by_corruption[name]) for name in sorted(by_corruption, key=corruption_order)]
-    return found
+        shares += [_together(by_corruption[name]) for name in sorted(by_corruption, key=corruption_order)]
+    return shares
 
 
 def unadapted(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
@@ -73,7 +77,7 @@ def same_images(row: Row) -> tuple[Any, ...]:
 
 
 def _groups(rows: Iterable[Row], clean: bool = False) -> list[list[Share]]:
-    """Shares of single rows, those of one method, checkpoint and way together, in the order of tables."""
+    """Shares of single rows, those of one method, checkpoint and setup together, in the order of tables."""
     rows = [row for row in rows if "+" not in row["corruption"] and (clean or row["corruption"] != CLEAN)]
     still = unadapted(rows)
     names = named_columns(column_of(row) for row in rows)
@@ -82,10 +86,10 @@ def _groups(rows: Iterable[Row], clean: bool = False) -> list[list[Share]]:
         source, batch = (still.get((name, *same_images(row))) for name in OWN_NORM)
         if _method(row) in OWN_NORM or _norm(row) != "batch" or source is None or batch is None:
             continue
-        way = {name: row.get(name) for name in WAY}
+        setup = {name: row.get(name) for name in SETUP}
         accuracies = (100 * one["accuracy"] for one in (source, batch, row))
-        share = Share(names[column_of(row)], row["checkpoint"], way, (row["corruption"],), *accuracies)
-        groups.setdefault((list(names).index(column_of(row)), *map(str, way.values())), []).append(share)
+        share = Share(names[column_of(row)], row["checkpoint"], setup, (row["corruption"],), *accuracies)
+        groups.setdefault((list(names).index(column_of(row)), *map(str, setup.values())), []).append(share)
     return [groups[key] for key in sorted(groups)]
 
 
@@ -93,7 +97,7 @@ def _together(parts: Sequence[Share]) -> Share:
     first = parts[0]
     names = tuple(sorted({name for part in parts for name in part.corruptions}, key=corruption_order))
     means = (average(getattr(part, kind) for part in parts) for kind in ("source", "batch", "adapted"))
-    return Share(first.method, first.checkpoint, first.way, names, *means)
+    return Share(first.method, first.checkpoint, first.setup, names, *means)
 
 
 def _method(row: Row) -> str:

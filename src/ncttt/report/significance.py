@@ -1,4 +1,4 @@
-"""Two methods on the same images: how far apart they are, corruption by corruption, and whether that is more than luck.
+"""Two methods on the same images: how far apart they are, corruption by corruption, and whether that is significant.
 
 Intervals are those of `ncttt.benchmark.paired_difference`: a bootstrap over batches, or over blocks of a stream that
 remembers. The marks of single corruptions are not corrected for how many there are; the overall one is a single test.
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.accuracy import is_mixed
 from ncttt.report.columns import column_of, named_columns
-from ncttt.report.order import CLEAN, corruption_order, spelled
-from ncttt.report.pairs import Pair, is_mixed, pairs_of
+from ncttt.report.names import corruption_order, spelled
+from ncttt.report.pairs import Pair, pairs_of
 from ncttt.report.table import Line, Number, Table, average
 
 if TYPE_CHECKING:
@@ -72,20 +74,20 @@ def compare(
         names[column_of(pairs[0].first)],
         names[column_of(pairs[0].second)],
         _title(pairs),
-        {corruption: _compared(found, size, remembers) for corruption, found in sorted_streams},
+        {corruption: _compared(each, size, remembers) for corruption, each in sorted_streams},
         _compared([stream for corruption in shifts for stream in streams[corruption]], size, remembers),
     )
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> Table:
     """A comparison as a table: both accuracies, the difference with its interval, a star where that leaves out zero."""
-    shifts = [corruption for corruption in found.each if corruption != CLEAN]
+    shifts = [corruption for corruption in comparison.each if corruption != CLEAN]
     return Table(
-        found.title,
+        comparison.title,
         "Corruption",
-        (found.first, found.second, "difference"),
-        tuple(Line(spelled(name), _numbers(compared)) for name, compared in found.each.items()),
-        Line(f"Mean of {len(shifts)}", _numbers(found.overall)) if len(shifts) > 1 else None,
+        (comparison.first, comparison.second, "difference"),
+        tuple(Line(spelled(name), _numbers(compared)) for name, compared in comparison.each.items()),
+        Line(f"Mean of {len(shifts)}", _numbers(comparison.overall)) if len(shifts) > 1 else None,
         notes=(
             "In brackets 95 % intervals of the paired difference; * marks those that leave out zero. "
             "Marks of single corruptions are not corrected for how many there are.",
@@ -101,15 +103,15 @@ def _numbers(compared: Compared) -> tuple[Number, ...]:
 
 
 def _compared(streams: Streams, batch_size: int, remembers: bool) -> Compared:
-    # A caller with a store has imported torch already.
+    # scipy, which tables of rows do without; a caller with a store has waited for it already
     from ncttt.benchmark.statistics import mean_difference, paired_difference
 
-    found = []
+    differences = []
     for wanted in dict.fromkeys(seed for seed, *_ in streams):  # seeds show the same images: each counts by itself
         one, two = ([stream[side] for stream in streams if stream[0] == wanted] for side in (1, 2))
-        found.append(paired_difference(one, two, batch_size, remembers=remembers))
+        differences.append(paired_difference(one, two, batch_size, remembers=remembers))
     first, second = (_accuracy([stream[side] for stream in streams]) for side in (1, 2))
-    return Compared(first, second, mean_difference(found))
+    return Compared(first, second, mean_difference(differences))
 
 
 def _accuracy(streams: Sequence[np.ndarray]) -> float:
@@ -118,8 +120,6 @@ def _accuracy(streams: Sequence[np.ndarray]) -> float:
 
 def _right(store: Store, pair: Pair) -> Iterable[tuple[str, np.ndarray, np.ndarray]]:
     """What was right of each corruption; a mixed stream is one: the store does not know whose image is whose."""
-    import numpy as np
-
     first, second = (_last(store, row, store.right) for row in (pair.first, pair.second))
     predicted, other = (_last(store, row, store.predicted) for row in (pair.first, pair.second))
     if len(first) != len(second) or (predicted != other)[first & second].any():
@@ -127,20 +127,19 @@ def _right(store: Store, pair: Pair) -> Iterable[tuple[str, np.ndarray, np.ndarr
             f"{pair.first['method']} and {pair.second['method']} did not see the same images of "
             f"{pair.first['corruption']}: where both are right, their classes differ"
         )
-    together = pair.first["corruption"]
-    names = [together] if is_mixed(pair.first) else together.split("+")
-    parts = (np.split(right, len(names)) for right in (first, second))
+    names = [pair.first["corruption"]] if is_mixed(pair.first) else pair.first["corruption"].split("+")
+    parts = (right.reshape(len(names), -1) for right in (first, second))
     yield from zip(names, *parts, strict=True)
 
 
 def _last(store: Store, row: dict[str, Any], read: Any) -> np.ndarray:
-    found = read(row["key"])
-    if found is None:
+    after_each = read(row["key"])
+    if after_each is None:
         raise InputError(
             f"{store.path} has no predictions of {row['method']} on {row['corruption']}, as rows from a CSV have none; "
             "measure it with --force"
         )
-    return found[-1]
+    return after_each[-1]
 
 
 def _title(pairs: Sequence[Pair]) -> str:

@@ -1,4 +1,5 @@
-"""A table as numbers: what is shown, which is the best, what is said below. How it looks is another matter."""
+"""The one Table: cells of numbers and texts, which number is the best, what is said below. How it looks is another
+matter."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ TIE = 1e-9  # percentage points; accuracies of real sets are either equal or fur
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table, in percent, unrounded.
+    """A number of a table, unrounded; accuracies are in percent.
 
     `deviation` is that over seeds, `interval` its confidence interval; `signed` shows the sign of a gain, too; `marks`
     are the numbers of footnotes, from 1; `star` marks a difference whose interval leaves out zero.
@@ -27,19 +28,23 @@ class Number:
     bold: bool = False
     star: bool = False
     marks: tuple[int, ...] = ()
+    decimals: int = 2
+
+
+Cell = Number | str | None
 
 
 @dataclass(frozen=True)
 class Line:
-    """A name and a number for each column, None where nothing was measured."""
+    """A name and a cell for each column: a number, a text, or None where nothing was measured."""
 
     name: str
-    numbers: tuple[Number | None, ...]
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Lines of numbers under the names of their columns; `total` is the line below the rule.
+    """Lines of cells under the names of their columns; `total` is the line below the rule.
 
     `footnotes` are those that numbers point to; `notes` belong to the whole table.
     """
@@ -54,10 +59,10 @@ class Table:
 
     def __post_init__(self) -> None:
         for line in self.all_lines:
-            if len(line.numbers) != len(self.columns):
+            if len(line.cells) != len(self.columns):
                 raise InputError(
                     f"a line needs a number for each of {len(self.columns)} columns; "
-                    f"{line.name!r} has {len(line.numbers)}"
+                    f"{line.name!r} has {len(line.cells)}"
                 )
 
     @property
@@ -65,22 +70,39 @@ class Table:
         """The lines, the total last."""
         return self.lines if self.total is None else (*self.lines, self.total)
 
+    @property
+    def of_texts(self) -> tuple[bool, ...]:
+        """Whether each column holds texts, which stand to the left; numbers stand to the right."""
+        return tuple(
+            any(isinstance(line.cells[place], str) for line in self.all_lines) for place in range(len(self.columns))
+        )
 
-def number_text(number: Number | None) -> str:
-    """A number as it is read: two decimals, deviation or interval, star.
 
-    >>> number_text(Number(1.234, interval=(0.5, 2.0), signed=True, star=True))
-    '+1.23 [+0.50, +2.00] *'
+def table_of(headers: Sequence[str], body: Iterable[Sequence[Cell]]) -> Table:
+    """A table without a title, the first header its corner; the first cell of each line is a text.
+
+    >>> table_of(["method", "accuracy %"], [["tent", Number(70.0)]]).lines[0].name
+    'tent'
     """
-    if number is None:
-        return MISSING
-    sign = "+" if number.signed else ""
-    text = f"{number.mean:{sign}.2f}"
-    if number.deviation is not None:
-        text += f" ± {number.deviation:.2f}"
-    if number.interval is not None:
-        text += f" [{number.interval[0]:{sign}.2f}, {number.interval[1]:{sign}.2f}]"
-    return text + " *" * number.star
+    lines = [Line(str(first), tuple(cells)) for first, *cells in body]
+    return Table("", headers[0], tuple(headers[1:]), tuple(lines))
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as it is read; of a number its decimals, deviation or interval, and star.
+
+    >>> cell_text(Number(1.234, interval=(0.5, 2.0), signed=True, star=True)), cell_text("as it is")
+    ('+1.23 [+0.50, +2.00] *', 'as it is')
+    """
+    if cell is None or isinstance(cell, str):
+        return MISSING if cell is None else cell
+    form = f"{'+' if cell.signed else ''}.{cell.decimals}f"
+    text = f"{cell.mean:{form}}"
+    if cell.deviation is not None:
+        text += f" ± {cell.deviation:.{cell.decimals}f}"
+    if cell.interval is not None:
+        text += f" [{cell.interval[0]:{form}}, {cell.interval[1]:{form}}]"
+    return text + " *" * cell.star
 
 
 def best_in_bold(numbers: Sequence[Number | None]) -> tuple[Number | None, ...]:
@@ -102,8 +124,8 @@ def average(values: Iterable[float]) -> float:
     >>> average([0.1, 0.7, 0.3]) == average([0.3, 0.1, 0.7])
     True
     """
-    found = list(values)
-    return math.fsum(found) / len(found)
+    values = list(values)
+    return math.fsum(values) / len(values)
 
 
 def deviation(values: Sequence[float]) -> float | None:
@@ -118,13 +140,18 @@ def deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
 
 
+def over_seeds(values: Sequence[float]) -> Number:
+    """Mean and deviation of what was measured with several seeds."""
+    return Number(average(values), deviation(values))
+
+
 def transposed(table: Table, corner: str) -> Table:
     """Lines as columns and columns as lines; a total becomes the last column."""
-    lines = zip(table.columns, zip(*(line.numbers for line in table.all_lines), strict=True), strict=True)
+    lines = zip(table.columns, zip(*(line.cells for line in table.all_lines), strict=True), strict=True)
     return replace(
         table,
         corner=corner,
         columns=tuple(line.name for line in table.all_lines),
-        lines=tuple(Line(name, numbers) for name, numbers in lines),
+        lines=tuple(Line(name, cells) for name, cells in lines),
         total=None,
     )

@@ -6,10 +6,9 @@ import json as json_module
 from collections.abc import Sequence
 from typing import Any
 
-from ncttt import benchmark
+from ncttt import benchmark, report
 from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import BLEND, Grid
-from ncttt.cli import bench_output
 
 EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
 STORE = "runs/bench.sqlite"
@@ -63,7 +62,7 @@ def _tell_rows(rows: Sequence[dict[str, Any]], json: bool) -> None:
     if json:
         print(json_module.dumps(rows))
     elif rows:
-        bench_output.show_rows(rows)
+        report.show(report.summary_table(rows))
 
 
 def _tell_shares(shares: Sequence[benchmark.Attribution], csv: str | None, json: bool) -> None:
@@ -72,4 +71,4 @@ def _tell_shares(shares: Sequence[benchmark.Attribution], csv: str | None, json:
     if json:
         print(json_module.dumps(benchmark.attributions_json(shares)))
     elif shares:
-        bench_output.show_attributions(shares)
+        report.show(report.attribution_table(shares))

@@ -3,9 +3,8 @@
 import json as json_module
 from typing import Any
 
-from ncttt import benchmark
+from ncttt import benchmark, report
 from ncttt.benchmark.tuning.config import Tuning
-from ncttt.cli import bench_output
 
 EXAMPLE = "ncttt tune --config configs/tune/digits.yaml --random 4 --out runs/tune"
 GROUP = "measure"
@@ -41,5 +40,5 @@ def tune(
         trials = {"trials": result.trials, "confirmed": result.confirmed}
         print(json_module.dumps({name: benchmark.trials_json(each) for name, each in trials.items()}))
     elif result.trials:
-        bench_output.show_trials(result.trials[:top], result.confirmed)
+        report.show(report.tuning_table(result.trials[:top], result.confirmed))
     benchmark.raise_failures(result.failures)

@@ -2,6 +2,7 @@ from .apply import corrupt
 from .generation import generate
 from .metadata import FORMAT
 from .registry import (
+    CLEAN,
     CORRUPTIONS,
     EXTRA,
     SEVERITIES,
@@ -12,6 +13,7 @@ from .registry import (
 )
 
 __all__ = [
+    "CLEAN",
     "CORRUPTIONS",
     "EXTRA",
     "FORMAT",

@@ -1,7 +1,6 @@
-"""The figures: each a function that returns a matplotlib Figure.
+"""The figures: a file each, with a function that returns a matplotlib Figure drawn from what it is given.
 
-Those in FIGURES explain the method and are drawn from its mathematics alone; the others are drawn from what they are
-given: rows of a benchmark, trials of a search, arrays. `ncttt.report.gallery` lists them all.
+`gallery` finds the files, lists them, and draws them from a request.
 """
 
 import lazy_loader

@@ -2,23 +2,27 @@ from .attribution import draw_attribution
 from .beta import draw_beta
 from .corruptions import draw_corruptions
 from .field import draw_field
+from .gallery import FIGURES, Drawing, draw_figures
 from .iterations import draw_iterations
 from .layers import draw_layers
-from .making import FIGURES
 from .method import draw_method
 from .posterior import draw_posterior
 from .reliability import draw_reliability
+from .request import Request
 from .samples import draw_samples
+from .shared.style import save
 from .shift import draw_shift
-from .style import save
 from .tsne import draw_tsne
 
 __all__ = [
     "FIGURES",
+    "Drawing",
+    "Request",
     "draw_attribution",
     "draw_beta",
     "draw_corruptions",
     "draw_field",
+    "draw_figures",
     "draw_iterations",
     "draw_layers",
     "draw_method",

@@ -1,4 +1,7 @@
-"""What the corruptions look like: one image under each of them, from the mildest severity to the worst."""
+"""One image under each of them.
+
+What the corruptions look like, from the mildest severity to the worst.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ncttt.report.figures.style import new_figure, styled
-from ncttt.report.order import CLEAN, spelled
+from ncttt.data import load
+from ncttt.data.corruptions import CLEAN, CORRUPTIONS
+from ncttt.data.corruptions.contact_sheet import at_each_severity
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.style import new_figure, styled
+from ncttt.report.names import spelled
 
+PLACE = 11
+NEEDS = "images"
 GAP = 1 / 16  # of a tile, between tiles
+
+
+def make(request: Request) -> Figure:
+    """The first test image of the data."""
+    image = load(request.data, "test", root=request.root).images[0]
+    each = {name: at_each_severity(image, name, constants=request.constants) for name in CORRUPTIONS}
+    return draw_corruptions(image, each)
 
 
 @styled

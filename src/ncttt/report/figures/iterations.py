@@ -1,12 +1,11 @@
-"""Accuracy against the number of iterations, a panel for each corruption (Figure 6 of the paper).
+"""Accuracy by iterations (Fig. 6).
 
-The paper adapts for a fixed number of iterations. Each panel marks where accuracy is highest, which nobody knows
-without labels, and where the stop rule ends, which needs none.
+A panel for each corruption. The paper adapts for a fixed number of iterations. Each panel marks where accuracy is
+highest, which nobody knows without labels, and where the stop rule ends, which needs none.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.accuracy import accuracy_at
 from ncttt.report.columns import column_of
-from ncttt.report.figures.selection import Row, check_one_way, rows_of_method
-from ncttt.report.figures.style import BLUE, INK, ORANGE, legend_below, new_figure, styled
-from ncttt.report.order import CLEAN, corruption_order, spelled
-from ncttt.report.paper.names import spelled_method
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.selection import Row, check_one_setup, rows_of_method
+from ncttt.report.figures.shared.style import BLUE, INK, ORANGE, legend_below, new_figure, styled
+from ncttt.report.names import corruption_order, spelled, spelled_method
 from ncttt.report.table import average
 
+PLACE = 6
+NEEDS = "rows"
 COLUMNS, PANEL_HEIGHT = 4, 1.62
 LEAST_SPAN = 1.0  # percentage points that a panel shows, so that noise does not look like a trend
 SAME = ("data", "split", "corruption", "severity", "constants", "checkpoint", "protocol", "order", "batch_size")
@@ -42,6 +45,11 @@ class Curve:
         """The first count with the highest accuracy, and that accuracy."""
         best = max(self.accuracies)
         return self.counts[self.accuracies.index(best)], best
+
+
+def make(request: Request) -> Figure:
+    """The figure of the method's rows."""
+    return draw_iterations(request.chosen_rows, request.method_of_rows)
 
 
 @styled
@@ -65,8 +73,8 @@ def draw_iterations(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
     for axes in panels[max(0, len(curves) - COLUMNS) : len(curves)]:
         axes.set_xlabel("iterations")
     figure.supylabel("accuracy, %")
-    found = next((axes for axes, curve in zip(panels, curves, strict=False) if curve.stop), panels[0])
-    handles, names = found.get_legend_handles_labels()
+    explained = next((axes for axes, curve in zip(panels, curves, strict=False) if curve.stop), panels[0])
+    handles, names = explained.get_legend_handles_labels()
     legend_below(figure, handles, [spelled_method(method), *names[1:]])
     return figure
 
@@ -74,13 +82,13 @@ def draw_iterations(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
 def curves_of(rows: Iterable[Row], method: str) -> list[Curve]:
     """The curve of each corruption, mean over seeds, and that of their mean; clean images are not in the mean."""
     rows = list(rows)
-    moving = [row for row in rows_of_method(rows, method) if row["stop"] is None and len(_accuracy_at(row)) > 1]
+    moving = [row for row in rows_of_method(rows, method) if row["stop"] is None and len(accuracy_at(row)) > 1]
     if not moving:
         raise InputError(
             f"no row of {method!r} has the accuracy after several counts of iterations; measure it by "
             "`ncttt bench` with `steps: [0, 1, 5, 20, 100]`"
         )
-    check_one_way(moving)
+    check_one_setup(moving)
     stopping = _stopping(rows, moving)
     names = sorted({row["corruption"] for row in moving}, key=corruption_order)
     curves = {name: _curve(name, moving, stopping) for name in names}
@@ -92,9 +100,9 @@ def _stopping(rows: Sequence[Row], moving: Sequence[Row]) -> list[Row]:
     """The rows of the same method on the same images that stop by a rule."""
     method, places = column_of(moving[0]).method, {_place(row) for row in moving}
     own = [row for row in rows if row["stop"] is not None and column_of(row).method == method]
-    found = [row for row in own if _place(row) in places]
-    check_one_way(found)
-    return found
+    same = [row for row in own if _place(row) in places]
+    check_one_setup(same)
+    return same
 
 
 def _place(row: Row) -> tuple[object, ...]:
@@ -102,9 +110,9 @@ def _place(row: Row) -> tuple[object, ...]:
 
 
 def _curve(corruption: str, moving: Sequence[Row], stopping: Sequence[Row]) -> Curve:
-    each = [_accuracy_at(row) for row in moving if row["corruption"] == corruption]
-    counts = sorted(set.intersection(*(set(found) for found in each)))
-    accuracies = tuple(100 * average(found[count] for found in each) for count in counts)
+    each = [accuracy_at(row) for row in moving if row["corruption"] == corruption]
+    counts = sorted(set.intersection(*(set(by_steps) for by_steps in each)))
+    accuracies = tuple(average(by_steps[count] for by_steps in each) for count in counts)
     own = [row for row in stopping if row["corruption"] == corruption]
     stop = (average(row["steps_taken"] for row in own), 100 * average(row["accuracy"] for row in own)) if own else None
     return Curve(spelled(corruption), tuple(counts), accuracies, stop)
@@ -117,10 +125,6 @@ def _mean(curves: Sequence[Curve]) -> Curve:
     stop = (average(s[0] for s in stops), average(s[1] for s in stops)) if len(stops) == len(curves) else None
     name = f"Mean of {len(curves)}"
     return Curve(name, tuple(counts), tuple(average(one[count] for one in each) for count in counts), stop)
-
-
-def _accuracy_at(row: Row) -> dict[int, float]:
-    return {int(count): accuracy for count, accuracy in json.loads(row.get("accuracy_at") or "{}").items()}
 
 
 def _shown(curve: Curve) -> list[float]:

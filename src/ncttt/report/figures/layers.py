@@ -1,15 +1,13 @@
-"""Accuracy for each layer of the branch and each scale of its noise (Figure 8 of the paper).
+"""Layer against scale of noise (Fig. 8).
 
-The paper shows test-time accuracy. Here it is that of a search on validation images, and beside it stands what the
-steps gave over batch statistics on the same model: a layer may be good because its model is.
+Accuracy for each layer of the branch and each scale of its noise. The paper shows test-time accuracy. Here it is that
+of a tuning on validation images, and next to it stands what the steps gave over batch statistics on the same model: a
+layer may be good because its model is.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,13 +15,20 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.style import GAIN, INK, PROBABILITY, new_figure, styled
+from ncttt.report.figures.request import Request, Trial
+from ncttt.report.figures.shared.style import GAIN, INK, PROBABILITY, new_figure, styled
 
-Trial = Mapping[str, Any]
+PLACE = 8
+NEEDS = "trials"
 Cell = tuple[float, str]  # a number and how it is written
 LAYER = "layer"
 SIGMAS = {"method_settings.sigma_in": r"$\sigma_\mathrm{in}$", "method_settings.sigma_out": r"$\sigma_\mathrm{out}$"}
 DARK = 0.55  # above this luminance letters are dark
+
+
+def make(request: Request) -> Figure:
+    """The figure of the trials."""
+    return draw_layers(request.read_trials)
 
 
 @styled
@@ -61,34 +66,20 @@ def scale_of(trials: Sequence[Trial]) -> str:
     every = [trial["settings"] for trial in trials]
     varied = [name for name in SIGMAS if len({settings.get(name) for settings in every}) > 1]
     if not every or len(varied) != 1 or not all({LAYER, varied[0]} <= settings.keys() for settings in every):
-        found = ", ".join(every[0]) if every else "no trials"
+        tried = ", ".join(every[0]) if every else "no trials"
         raise InputError(
-            f"the search must vary {LAYER} and one of {' and '.join(SIGMAS)}, as configs/tune/layer-sigma.yaml does; "
-            f"found {found}"
+            f"the tuning must vary {LAYER} and one of {' and '.join(SIGMAS)}, as configs/tune/layer-sigma.yaml does; "
+            f"found {tried}"
         )
     return varied[0]
 
 
 def best_of_pairs(trials: Iterable[Trial], scale: str) -> dict[tuple[str, float], Trial]:
     """The trial with the highest accuracy for each layer and value of the scale."""
-    found: dict[tuple[str, float], Trial] = {}
+    best: dict[tuple[str, float], Trial] = {}
     for trial in sorted(trials, key=lambda trial: trial["accuracy"]):
-        found[trial["settings"][LAYER], trial["settings"][scale]] = trial
-    return found
-
-
-def read_trials(path: str | Path) -> list[Trial]:
-    """The trials of a file that `ncttt tune --json` was written to."""
-    path = Path(path)
-    how = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
-    if not path.is_file():
-        raise InputError(f"there is no file {path}; {how}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        trials = content["searched" if "searched" in content else "trials"]  # as older files call them
-        return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in trials]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} holds no trials; {how}") from None
+        best[trial["settings"][LAYER], trial["settings"][scale]] = trial
+    return best
 
 
 def _accuracy(trial: Trial) -> Cell:

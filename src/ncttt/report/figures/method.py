@@ -1,11 +1,27 @@
-"""The method as a diagram: what learns in training, and what moves at test time (Figure 1 of the paper)."""
+"""The method as a diagram (Fig. 1).
+
+What learns in training, and what moves at test time.
+"""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ncttt.report.figures.boxes import Box, Look, draw_arrow, draw_box
-from ncttt.report.figures.style import BLUE, GREY, INK, INSIDE, OUTSIDE, PALE, VERMILION, WIDTH, new_figure, styled
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.boxes import Box, Look, draw_arrow, draw_box
+from ncttt.report.figures.shared.style import (
+    BLUE,
+    GREY,
+    INK,
+    INSIDE,
+    OUTSIDE,
+    PALE,
+    VERMILION,
+    WIDTH,
+    new_figure,
+    styled,
+)
 
+PLACE = 1
 UNITS = 100.0  # the width of the diagram; one unit is 0.08 inches
 LEARNS = Look(fill="#CFE5F3", edge=BLUE, weight=2.4)  # heavier, so that grey tells it from frozen, too
 FROZEN = Look(fill=PALE, edge=GREY)
@@ -19,6 +35,11 @@ OUT_VIEW = Look(fill="white", edge=OUTSIDE, line="--")
 IMAGES, ENCODER, REST, PREDICTION = Box(7, 0, 9, 8), Box(22.5, 0, 15, 8), Box(48, 0, 15, 8), Box(68, 0, 14, 8)
 TAP = 34.0
 PROJECTOR, VIEW, JUDGE, LOSSES = Box(TAP, 0, 12, 8), Box(52.5, 0, 15, 8), Box(75.5, 0, 16, 8), Box(93.5, 0, 10, 8)
+
+
+def make(_: Request) -> Figure:
+    """The figure, which needs nothing."""
+    return draw_method()
 
 
 @styled

@@ -1,4 +1,7 @@
-"""The posterior of two kernel density estimates over pairs of scales (Eq. 4; Figure 2 of the paper)."""
+"""In-distribution probability by scales (Fig. 2).
+
+The posterior of two kernel density estimates (Eq. 4) over pairs of scales.
+"""
 
 import itertools
 
@@ -8,11 +11,18 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
 from ncttt import noise
-from ncttt.report.figures.plane import draw_probabilities, grid, source_points
-from ncttt.report.figures.style import INK, ORANGE, legend_below, new_figure, styled
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.plane import draw_probabilities, grid, source_points
+from ncttt.report.figures.shared.style import INK, ORANGE, legend_below, new_figure, styled
 
+PLACE = 2
 SIGMAS_IN, SIGMAS_OUT = (0.01, 0.05), (1, 5, 10, 50)
 EXTENT, SIDE = 0.8, 320
+
+
+def make(_: Request) -> Figure:
+    """The figure, which needs nothing."""
+    return draw_posterior()
 
 
 @styled

@@ -1,4 +1,7 @@
-"""Is a prediction right as often as it says? Confidence against accuracy, before and after adaptation."""
+"""Confidence against accuracy.
+
+Is a prediction right as often as it says, before and after adaptation?
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.style import BLUE, GREY, INK, VERMILION, legend_below, new_figure, styled
+from ncttt.methods import Source
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.adapted import Confidences, confidences_of, subject_of
+from ncttt.report.figures.shared.style import BLUE, GREY, INK, VERMILION, legend_below, new_figure, styled
+from ncttt.report.names import spelled_method
 
+PLACE = 12
+NEEDS = "model"
 BINS = 15
-
-
-class Confidences(NamedTuple):
-    """The probability that each prediction was given, and whether it was right: float and bool `(N,)`."""
-
-    confidence: np.ndarray
-    right: np.ndarray
 
 
 class Bins(NamedTuple):
@@ -36,12 +38,20 @@ class Bins(NamedTuple):
         return float(np.nansum(gaps * self.images) / self.images.sum())
 
 
+def make(request: Request) -> Figure:
+    """The predictions of images as the model is, and after adaptation."""
+    subject = subject_of(request)
+    after = confidences_of(subject.model, subject.method, subject.data, request.steps)
+    before = confidences_of(subject.model, Source(), subject.data)
+    return draw_reliability({"before": before, f"after {spelled_method(subject.method.name)}": after})
+
+
 @styled
-def draw_reliability(found: Mapping[str, Confidences]) -> Figure:
+def draw_reliability(confidences: Mapping[str, Confidences]) -> Figure:
     """A diagram for each name, such as before and after: accuracy by confidence above, share of images below."""
     figure = new_figure(height=4.4)
-    panels = figure.subplots(2, len(found), squeeze=False, sharex=True, sharey="row", height_ratios=[3, 1])
-    for (above, below), (name, predictions) in zip(panels.T, found.items(), strict=True):
+    panels = figure.subplots(2, len(confidences), squeeze=False, sharex=True, sharey="row", height_ratios=[3, 1])
+    for (above, below), (name, predictions) in zip(panels.T, confidences.items(), strict=True):
         bins = binned(predictions)
         _draw_gaps(above, bins)
         above.set_title(f"{name}: {100 * predictions.right.mean():.1f} % right, ECE {bins.error:.3f}")

@@ -1,4 +1,7 @@
-"""Samples of the two noises, and the soft labels that tell them apart (Eq. 5 to 7; Figure 3 of the paper)."""
+"""Both noises and their soft labels (Fig. 3).
+
+Samples of the two noises, and the soft labels that tell them apart (Eq. 5 to 7).
+"""
 
 import torch
 from matplotlib.axes import Axes
@@ -9,7 +12,8 @@ from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
 from ncttt import noise
-from ncttt.report.figures.style import (
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.style import (
     GREY,
     INK,
     INSIDE,
@@ -21,9 +25,15 @@ from ncttt.report.figures.style import (
     styled,
 )
 
+PLACE = 3
 SIGMA_IN, SIGMA_OUT = 0.05, 1.0
 WIDE, NEAR = 3.4, 0.45
 MARKER_SIZE = 11
+
+
+def make(_: Request) -> Figure:
+    """The figure, which needs nothing."""
+    return draw_samples()
 
 
 @styled

@@ -1,4 +1,7 @@
-"""Does the shift score foresee the error? Both for each set of images, with their rank correlation."""
+"""Shift score against error.
+
+Does the score foresee the error? Both for each set of images, with their rank correlation.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.selection import OF_CORRUPTIONS, Row, check_one_way, rows_of_method
-from ncttt.report.figures.style import BLUE, GREY, INK, ORANGE, SKY, VERMILION, legend_below, new_figure, styled
-from ncttt.report.order import CLEAN, CORRUPTIONS
+from ncttt.data.corruptions import CLEAN, CORRUPTIONS
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.selection import OF_CORRUPTIONS, Row, check_one_setup, rows_of_method
+from ncttt.report.figures.shared.style import BLUE, GREY, INK, ORANGE, SKY, VERMILION, legend_below, new_figure, styled
 from ncttt.report.shares import OWN_NORM, same_images, unadapted
 from ncttt.report.table import average
 
+PLACE = 10
+NEEDS = "rows"
 LOOKS = {
     "clean": {"marker": "*", "s": 110, "color": "white"},
     "noise": {"marker": "o", "color": VERMILION},
@@ -42,6 +48,11 @@ class Point:
     error: float
 
 
+def make(request: Request) -> Figure:
+    """The figure of the method's rows."""
+    return draw_shift(request.chosen_rows, request.method_of_rows)
+
+
 @styled
 def draw_shift(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
     """Error against the score of `method` before its first step: of the model as it is, and with batch statistics.
@@ -50,9 +61,9 @@ def draw_shift(rows: Iterable[Row], method: str = "nc_ttt") -> Figure:
     checkpoint and images.
     """
     rows = list(rows)
-    panels = {name: found for name in OWN_NORM if (found := points_of(rows, method, name))}
+    panels = {name: points for name in OWN_NORM if (points := points_of(rows, method, name))}
     if not panels:
-        raise InputError(f"no errors to show beside the score of {method!r}: measure `source` on the same checkpoint")
+        raise InputError(f"no errors to show next to the score of {method!r}: measure `source` on the same checkpoint")
     figure = new_figure(height=3.9)
     for axes, (name, points) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         _draw(axes, points)
@@ -71,15 +82,15 @@ def points_of(rows: Iterable[Row], method: str, still: str) -> list[Point]:
     scored = [row for row in scored if row["stop"] is None] or scored  # a rule that stops changes no first score
     if not scored:
         raise InputError(f"no row of {method!r} has a shift score: it comes with the method's branch")
-    check_one_way(scored, but=OF_CORRUPTIONS)
+    check_one_setup(scored, but=OF_CORRUPTIONS)
     others = unadapted(rows)
     pairs: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for row in scored:
         other = others.get((still, *same_images(row)))
         if other is not None:
-            found = pairs.setdefault((row["corruption"], row["severity"]), [])
-            found.append((row["shift_before"], 100 * (1 - other["accuracy"])))
-    return [Point(*key, *(average(pair[n] for pair in found) for n in (0, 1))) for key, found in pairs.items()]
+            own = pairs.setdefault((row["corruption"], row["severity"]), [])
+            own.append((row["shift_before"], 100 * (1 - other["accuracy"])))
+    return [Point(*key, *(average(pair[n] for pair in own) for n in (0, 1))) for key, own in pairs.items()]
 
 
 def verdict(points: Sequence[Point]) -> str:

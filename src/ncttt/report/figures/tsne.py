@@ -1,6 +1,7 @@
-"""Features before and after adaptation on a plane, by t-SNE (Figure 7 of the paper).
+"""Features before and after (Fig. 7).
 
-Both go into one map: two maps would differ by chance, and the difference would look like adaptation.
+Features before and after adaptation on a plane, by t-SNE. Both go into one map: two maps would differ by
+chance, and the difference would look like adaptation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.style import (
+from ncttt.methods import Source
+from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.adapted import features_of, subject_of
+from ncttt.report.figures.shared.style import (
     BLUE,
     GREEN,
     GREY,
@@ -27,13 +31,17 @@ from ncttt.report.figures.style import (
     new_figure,
     styled,
 )
+from ncttt.report.names import spelled_method
 
+PLACE = 7
+NEEDS = "model"
 # Every class has a marker of its own, so that no reader depends on ten colours.
 LOOKS = (
     ("o", BLUE), ("s", ORANGE), ("^", GREEN), ("D", VERMILION), ("v", SKY),
     ("P", PURPLE), ("X", INK), ("*", YELLOW), ("<", GREY), ("p", "#8C5A2B"),
 )  # fmt: skip
 PERPLEXITY, FEWEST = 30.0, 8
+ITERATIONS = 20
 
 
 class Mapped(NamedTuple):
@@ -41,6 +49,18 @@ class Mapped(NamedTuple):
 
     positions: np.ndarray
     predicted: np.ndarray
+
+
+def make(request: Request) -> Figure:
+    """The features of images as the model is, and after the iterations of the request."""
+    subject = subject_of(request)
+    steps = ITERATIONS if request.steps is None else request.steps
+    before = features_of(subject.model, Source(), subject.data)
+    after = features_of(subject.model, subject.method, subject.data, steps)
+    first, second = embed(before.features, after.features)
+    title = f"{steps} iterations of {spelled_method(subject.method.name)}"
+    shown = Mapped(first, before.predicted), Mapped(second, after.predicted)
+    return draw_tsne(*shown, subject.data.labels, subject.data.classes, title)
 
 
 @styled
@@ -68,14 +88,14 @@ def draw_tsne(
 
 def embed(before: np.ndarray, after: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Positions `(N, 2)` of features `(N, d)` before and after, in one map."""
-    from sklearn.manifold import TSNE
+    from sklearn.manifold import TSNE  # a second, which reading a map does without
 
     features = np.concatenate([before, after]).astype(np.float64)
     if len(before) != len(after) or len(before) < FEWEST:
         raise InputError(f"t-SNE needs the same {FEWEST} images or more; found {len(before)} and {len(after)}")
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
-    found = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(features)
-    return found[: len(before)], found[len(before) :]
+    positions = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(features)
+    return positions[: len(before)], positions[len(before) :]
 
 
 def _draw(axes: Axes, positions: np.ndarray, shown: np.ndarray, classes: Sequence[str]) -> None:

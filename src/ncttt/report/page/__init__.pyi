@@ -1,11 +1,19 @@
-from .examples import Example, examples_of
-from .luck import Judged, judge
+from .collect import Example
+from .examples import examples_of
+from .headline import finding
+from .report import Report, write_report
+from .setups import setups_of
+from .significance import Verdict, verdicts_of
 from .writing import write_page
 
 __all__ = [
     "Example",
-    "Judged",
+    "Report",
+    "Verdict",
     "examples_of",
-    "judge",
+    "finding",
+    "setups_of",
+    "verdicts_of",
     "write_page",
+    "write_report",
 ]

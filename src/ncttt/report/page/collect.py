@@ -8,22 +8,32 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ncttt.base.errors import InputError
-from ncttt.report.beside import beside_paper
-from ncttt.report.grid import AXES, Row
-from ncttt.report.order import corruption_order
-from ncttt.report.page.about import Settings, about, settings_of
+from ncttt.report.accuracy import AXES, Row
+from ncttt.report.names import corruption_order
 from ncttt.report.page.curves import Curve, curves_of
 from ncttt.report.page.drift import Drift, drifts_of
-from ncttt.report.page.examples import Example
 from ncttt.report.page.headline import Finding, finding, listed
-from ncttt.report.page.luck import Judged
-from ncttt.report.page.repeat import grids_of
-from ncttt.report.page.ways import Way, ways_of
+from ncttt.report.page.origin import Settings, about, grids_of, settings_of
+from ncttt.report.page.setups import Setup, setups_of
+from ncttt.report.page.significance import Verdict
+from ncttt.report.paper.comparison import vs_paper
 from ncttt.report.significance import comparison_table
 from ncttt.report.table import Number, Table, best_in_bold
 
 LABELS = {"data": "Data", **{name: name.replace("_", " ").capitalize() for name in AXES}, "checkpoint": "Checkpoint"}
 ALWAYS = ("severity", "method")  # filters that are there even with one value
+
+
+@dataclass(frozen=True)
+class Example:
+    """One image as PNG, its class, and what was predicted before and after adaptation."""
+
+    png: bytes
+    truth: str
+    before: str
+    after: str
+    corruption: str
+    method: str
 
 
 @dataclass(frozen=True)
@@ -36,30 +46,31 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class OfWay:
-    """What is drawn for one way beside its lines."""
+class SetupView:
+    """A setup with all that the page shows of it."""
 
-    way: Way
+    setup: Setup
     finding: Finding
     curves: tuple[Curve, ...]
     drifts: tuple[Drift, ...]
-    judged: tuple[tuple[Judged, Table], ...]
+    verdicts: tuple[tuple[Verdict, Table], ...]
 
     @property
     def has_shares(self) -> bool:
         """Whether the gain of any method can be divided."""
-        return any(line.share for line in self.way.lines)
+        return any(line.share for line in self.setup.lines)
 
     @cached_property
     def best(self) -> set[str]:
         """The names of the lines with the best mean."""
-        return _best({line.name: line.mean for line in self.way.lines})
+        return _best({line.name: line.mean for line in self.setup.lines})
 
     @cached_property
     def best_on(self) -> dict[str, set[str]]:
         """The names of the best lines on each corruption."""
         return {
-            name: _best({line.name: line.each.get(name) for line in self.way.lines}) for name in self.way.corruptions
+            name: _best({line.name: line.each.get(name) for line in self.setup.lines})
+            for name in self.setup.corruptions
         }
 
 
@@ -69,7 +80,7 @@ class Page:
 
     title: str
     about: dict[str, str]
-    ways: tuple[OfWay, ...]
+    views: tuple[SetupView, ...]
     corruptions: tuple[str, ...]
     varying: tuple[Facet, ...]
     filters: tuple[Facet, ...]
@@ -81,18 +92,18 @@ class Page:
     @property
     def lines(self) -> int:
         """How many lines its tables have."""
-        return sum(len(one.way.lines) for one in self.ways)
+        return sum(len(view.setup.lines) for view in self.views)
 
 
-def collect(rows: Sequence[Row], title: str | None, examples: Iterable[Example], comparisons: Sequence[Judged]) -> Page:
+def collect(rows: Sequence[Row], title: str | None, examples: Iterable[Example], verdicts: Sequence[Verdict]) -> Page:
     """Everything that these rows tell."""
-    ways = ways_of(rows)
-    facets = [_facet(name, ways) for name in (*LABELS, "method")]
-    names = {name for way in ways for name in way.corruptions}
+    setups = setups_of(rows)
+    facets = [_facet(name, setups) for name in (*LABELS, "method")]
+    names = {name for setup in setups for name in setup.corruptions}
     return Page(
         title or f"Test-time adaptation on {listed(sorted({str(row['data']) for row in rows}))}",
         about(rows),
-        tuple(_of_way(way, comparisons) for way in ways),
+        tuple(_view(setup, verdicts) for setup in setups),
         tuple(sorted(names, key=corruption_order)),
         tuple(facet for facet in facets if facet.name != "method" and len(facet.values) > 1),
         tuple(facet for facet in facets if len(facet.values) > 1 or facet.name in ALWAYS),
@@ -103,10 +114,10 @@ def collect(rows: Sequence[Row], title: str | None, examples: Iterable[Example],
     )
 
 
-def _of_way(way: Way, comparisons: Sequence[Judged]) -> OfWay:
-    own = [one for one in comparisons if one.place == way.place]
-    tables = tuple((one, comparison_table(one.found)) for one in own)
-    return OfWay(way, finding(way, own), tuple(curves_of(way)), tuple(drifts_of(way)), tables)
+def _view(setup: Setup, verdicts: Sequence[Verdict]) -> SetupView:
+    own = [verdict for verdict in verdicts if verdict.place == setup.place]
+    tables = tuple((verdict, comparison_table(verdict.comparison)) for verdict in own)
+    return SetupView(setup, finding(setup, own), tuple(curves_of(setup)), tuple(drifts_of(setup)), tables)
 
 
 def _best(numbers: dict[str, Number | None]) -> set[str]:
@@ -116,13 +127,13 @@ def _best(numbers: dict[str, Number | None]) -> set[str]:
     return best if len(best) < len(numbers) else set()
 
 
-def _facet(name: str, ways: Sequence[Way]) -> Facet:
-    values = dict.fromkeys(line.facets[name] for way in ways for line in way.lines)
+def _facet(name: str, setups: Sequence[Setup]) -> Facet:
+    values = dict.fromkeys(line.facets[name] for setup in setups for line in setup.lines)
     return Facet(name, LABELS.get(name, "Method"), tuple(values))
 
 
 def _paper(rows: Sequence[Row]) -> Iterator[Table]:
-    """Our numbers beside the paper's, for the data sets that it has."""
+    """Our numbers next to the paper's, for the data sets that it has."""
     for data in sorted({row["data"] for row in rows}):
         with suppress(InputError):  # the paper has none of these
-            yield from beside_paper([row for row in rows if row["data"] == data])
+            yield from vs_paper([row for row in rows if row["data"] == data])

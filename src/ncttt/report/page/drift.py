@@ -1,13 +1,13 @@
-"""The shift score before and after adaptation, beside the accuracy, corruption by corruption."""
+"""The shift score before and after adaptation, next to the accuracy, corruption by corruption."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ncttt.report.grid import Row
-from ncttt.report.order import corruption_order, spelled
-from ncttt.report.page.ways import MethodLine, Way
+from ncttt.report.accuracy import Row
+from ncttt.report.names import corruption_order, spelled
+from ncttt.report.page.setups import MethodLine, Setup
 from ncttt.report.table import average
 
 
@@ -23,18 +23,18 @@ class Score:
 
 @dataclass(frozen=True)
 class Drift:
-    """The scores of one method in one way."""
+    """The scores of one method in one setup."""
 
     line: MethodLine
     scores: tuple[Score, ...]
 
 
-def drifts_of(way: Way) -> list[Drift]:
-    """Every method of a way whose rows have scores; a stream of many corruptions has one for all, which says little."""
-    if way.is_stream:
+def drifts_of(setup: Setup) -> list[Drift]:
+    """Every method whose rows have scores; a stream of many corruptions has one for all, which says little."""
+    if setup.is_stream:
         return []
-    found = [Drift(line, _scores(line)) for line in way.lines]
-    return [drift for drift in found if drift.scores]
+    drifts = [Drift(line, _scores(line)) for line in setup.lines]
+    return [drift for drift in drifts if drift.scores]
 
 
 def _scores(line: MethodLine) -> tuple[Score, ...]:

@@ -1,38 +1,28 @@
-"""Images with what was predicted before and after: from a store with predictions and the images kept beside it."""
+"""Images with what was predicted before and after: from a store with predictions and the images kept next to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING
 
+import numpy as np
+from PIL import Image
+
+from ncttt.benchmark.driver import cache_beside
+from ncttt.benchmark.scenarios import ImageDraw, Scenario
+from ncttt.benchmark.store import Store
+from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.accuracy import Row
 from ncttt.report.columns import column_of
-from ncttt.report.grid import Row
-from ncttt.report.order import CLEAN, corruption_order
-from ncttt.report.page.ways import MethodLine, ways_of
-from ncttt.report.shares import SAME
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from ncttt.benchmark.store import Store
+from ncttt.report.names import corruption_order
+from ncttt.report.page.collect import Example
+from ncttt.report.page.setups import MethodLine, setups_of
+from ncttt.report.shares import same_images
 
 LARGEST = 96  # pixels of a side that is embedded
-
-
-@dataclass(frozen=True)
-class Example:
-    """One image as PNG, its class, and what was predicted before and after adaptation."""
-
-    png: bytes
-    truth: str
-    before: str
-    after: str
-    corruption: str
-    method: str
 
 
 def examples_of(store: Store, rows: Iterable[Row], count: int) -> list[Example]:
@@ -41,18 +31,18 @@ def examples_of(store: Store, rows: Iterable[Row], count: int) -> list[Example]:
     They are of the learning method with the best mean. Where predictions or images are not here, there are none.
     """
     rows = list(rows)
-    lines = [line for way in ways_of(rows) for line in way.lines if line.share is not None]
-    sources = {_same(row): row for row in rows if column_of(row).method == "source"}
+    lines = [line for setup in setups_of(rows) for line in setup.lines if line.share is not None]
+    sources = {same_images(row): row for row in rows if column_of(row).method == "source"}
     for line in sorted(lines, key=_worst_images_first):
-        found = list(islice(_in_turn(store, line, sources), count))
-        if found:
-            return found
+        examples = list(islice(_in_turn(store, line, sources), count))
+        if examples:
+            return examples
     return []
 
 
 def _worst_images_first(line: MethodLine) -> tuple[float, float]:
     """High severities first, and there the most accurate."""
-    return (-(line.share.way["severity"] or 0), -line.share.adapted) if line.share else (0, 0)
+    return (-(line.share.setup["severity"] or 0), -line.share.adapted) if line.share else (0, 0)
 
 
 def _in_turn(store: Store, line: MethodLine, sources: dict[tuple, Row]) -> Iterator[Example]:
@@ -60,9 +50,11 @@ def _in_turn(store: Store, line: MethodLine, sources: dict[tuple, Row]) -> Itera
     rows = sorted(shifted, key=lambda row: (corruption_order(row["corruption"]), row.get("seed") or 0))
     firsts = {row["corruption"]: row for row in reversed(rows)}  # one seed of each corruption is enough
     each = [
-        _changed(store, row, sources.get(_same(row)), line.name) for row in rows if firsts[row["corruption"]] is row
+        _changed(store, row, sources.get(same_images(row)), line.name)
+        for row in rows
+        if firsts[row["corruption"]] is row
     ]
-    return (found for found in chain.from_iterable(zip_longest(*each)) if found is not None)
+    return (example for example in chain.from_iterable(zip_longest(*each)) if example is not None)
 
 
 def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterator[Example]:
@@ -71,30 +63,23 @@ def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterato
     scene = _scene(store, row)
     if before is None or after is None or scene is None or not len(scene[1]) == len(before) == len(after):
         return
-    from ncttt.benchmark.streams import order_of
-
     images, labels = scene
     places = order_of(labels, row["order"], row["seed"])
     truth, names = labels[places], _class_names(row["data"])
     mended, broken = (before != truth) & (after == truth), (before == truth) & (after != truth)
     in_turn = chain.from_iterable(zip_longest(mended.nonzero()[0], broken.nonzero()[0]))
     for place in (place for place in in_turn if place is not None):
-        was, first, then = (names.get(int(found[place]), str(found[place])) for found in (truth, before, after))
+        was, first, then = (names.get(int(each[place]), str(each[place])) for each in (truth, before, after))
         yield Example(_png(images[places[place]]), was, first, then, row["corruption"], method)
 
 
 def _predicted(store: Store, row: Row | None) -> np.ndarray | None:
-    found = None if row is None else store.predicted(row["key"])
-    return None if found is None else found[-1]
+    after_each = None if row is None else store.predicted(row["key"])
+    return None if after_each is None else after_each[-1]
 
 
 def _scene(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
     """Images and labels of a row from the files beside the store, if they are there; nothing is made anew."""
-    import numpy as np
-
-    from ncttt.benchmark.driver import cache_beside
-    from ncttt.benchmark.scenarios import ImageDraw, Scenario
-
     draw, digest = ImageDraw(row["data"], row["split"]), str(row.get("images_digest"))
     scenario = Scenario(draw, digest, row["corruption"], row["severity"], row["constants"])
     cache = cache_beside(store.path)
@@ -110,14 +95,8 @@ def _class_names(data: str) -> dict[int, str]:
 
 
 def _png(pixels: np.ndarray) -> bytes:
-    from PIL import Image
-
     image = Image.fromarray(pixels)
     image.thumbnail((LARGEST, LARGEST))
     with BytesIO() as file:
         image.save(file, "PNG")
         return file.getvalue()
-
-
-def _same(row: Row) -> tuple:
-    return tuple(row.get(name) for name in SAME)

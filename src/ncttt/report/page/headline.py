@@ -1,40 +1,46 @@
-"""What came out, in plain words: who is best, what statistics and steps gave, who lost, and what may be luck."""
+"""What came out, in plain words: who is best, what statistics and steps gave, who lost, and what is significant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ncttt.report.page.luck import Judged
-from ncttt.report.page.ways import MethodLine, Way
+from ncttt.report.page.setups import MethodLine, Setup
+from ncttt.report.page.significance import Verdict
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.table import TIE
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one way of running showed: a sentence to remember, and others to understand it."""
+    """What one setup showed: a sentence to remember, and others to understand it."""
 
-    way: Way
+    setup: Setup
     first: str
     others: tuple[str, ...]
 
 
-def finding(way: Way, judged: Iterable[Judged] = ()) -> Finding:
-    """Say what the rows of a way show, for better or worse."""
-    ranked = sorted((line for line in way.lines if line.mean), key=lambda line: -_mean(line))
+def finding(setup: Setup, verdicts: Iterable[Verdict] = ()) -> Finding:
+    """Say what the rows of a setup show, for better or worse."""
+    ranked = sorted((line for line in setup.lines if line.mean), key=lambda line: -_mean(line))
     if not ranked:
-        return Finding(way, "No method was measured on every corruption, so none has a mean.", ())
+        return Finding(setup, "No method was measured on every corruption, so none has a mean.", ())
     best = [line for line in ranked if _mean(ranked[0]) - _mean(line) <= TIE]
-    own = [one for one in judged if one.place == way.place]
-    others = (_gain(best[0]), _shares(way.lines), _losers(way.lines), _clean(best[0], way), *_luck(best[0], own))
-    return Finding(way, _first(best, way), tuple(text for text in others if text))
+    own = [verdict for verdict in verdicts if verdict.place == setup.place]
+    others = (
+        _gain(best[0]),
+        _shares(setup.lines),
+        _losers(setup.lines),
+        _clean(best[0], setup),
+        *_significance(best[0], own),
+    )
+    return Finding(setup, _first(best, setup), tuple(text for text in others if text))
 
 
-def _first(best: Sequence[MethodLine], way: Way) -> str:
+def _first(best: Sequence[MethodLine], setup: Setup) -> str:
     names, accuracy = listed([line.name for line in best]), f"{_mean(best[0]):.2f} %"
-    over = f" over {len(way.scored)} corruptions" if len(way.scored) > 1 else ""
-    if len(way.lines) == 1:
+    over = f" over {len(setup.scored)} corruptions" if len(setup.scored) > 1 else ""
+    if len(setup.lines) == 1:
         return f"{names} alone was measured: {accuracy}{over}."
     if all(line.column.method == "source" for line in best):
         return f"No method helps here: without adaptation the accuracy is highest, {accuracy}{over} ({names})."
@@ -58,11 +64,11 @@ def _shares(lines: Sequence[MethodLine]) -> str:
         if line.share is not None:
             by_checkpoint.setdefault(line.share.checkpoint, []).append(line)
     sentences = []
-    for checkpoint, found in by_checkpoint.items():
+    for checkpoint, own in by_checkpoint.items():
         on = f" on {checkpoint}" if len(by_checkpoint) > 1 else ""
-        steps = sorted(((line.share.steps, line.name) for line in found if line.share), reverse=True)
+        steps = sorted(((line.share.steps, line.name) for line in own if line.share), reverse=True)
         given = listed([f"{name} {gain:+.2f}" for gain, name in steps])
-        statistics = next(line.share.statistics for line in found if line.share)
+        statistics = next(line.share.statistics for line in own if line.share)
         sentences.append(f"Batch statistics alone give {statistics:+.2f} points{on}; steps on top of them: {given}.")
     return " ".join(sentences)
 
@@ -74,19 +80,19 @@ def _losers(lines: Sequence[MethodLine]) -> str:
     return f"Worse than no adaptation at all: {listed([f'{name} ({gain:+.2f})' for gain, name in lost])}."
 
 
-def _clean(best: MethodLine, way: Way) -> str:
-    same = [line for line in way.lines if line.column.checkpoint == best.column.checkpoint]
+def _clean(best: MethodLine, setup: Setup) -> str:
+    same = [line for line in setup.lines if line.column.checkpoint == best.column.checkpoint]
     source = next((line.clean for line in same if line.column.method == "source"), None)
-    if best.clean is None or source is None or best.column.method == "source" or len(way.corruptions) < 2:
+    if best.clean is None or source is None or best.column.method == "source" or len(setup.corruptions) < 2:
         return ""
     return f"On clean images {best.name} has {best.clean.mean:.2f} %, the checkpoint as it is {source.mean:.2f} %."
 
 
-def _luck(best: MethodLine, judged: Sequence[Judged]) -> Iterator[str]:
-    for one in judged:
-        if one.first == best.column and one.second.method in OWN_NORM:
-            kind = "batch statistics alone" if one.second.method == "ptbn" else "no adaptation"
-            yield f"The difference of {best.name} to {kind}, {one.text}."
+def _significance(best: MethodLine, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    for verdict in verdicts:
+        if verdict.first == best.column and verdict.second.method in OWN_NORM:
+            kind = "batch statistics alone" if verdict.second.method == "ptbn" else "no adaptation"
+            yield f"The difference of {best.name} to {kind}, {verdict.text}."
 
 
 def _mean(line: MethodLine) -> float:

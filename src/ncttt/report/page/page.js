@@ -66,10 +66,10 @@ function filter(form) {
   document.getElementById("count").textContent = `${shown} of ${rows.length} lines`;
 }
 
-// Of the ways that are left, at least one is open.
+// Of the setups that are left, at least one is open.
 function openFirst() {
-  const ways = [...document.querySelectorAll("details.way:not([hidden])")];
-  if (ways.length && !ways.some((way) => way.open)) ways[0].open = true;
+  const setups = [...document.querySelectorAll("details.setup:not([hidden])")];
+  if (setups.length && !setups.some((setup) => setup.open)) setups[0].open = true;
 }
 
 function setUpFilters() {

@@ -25,8 +25,8 @@ class Scale:
     """
 
     def __init__(self, values: Iterable[float], start: float, end: float, *, least: float, count: int = 4):
-        found = list(values)
-        low, high = min(found), max(found)
+        values = list(values)
+        low, high = min(values), max(values)
         step = _round_step(max(high - low, least) / count)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         last = max(last, first + math.ceil(least / step))

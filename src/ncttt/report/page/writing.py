@@ -1,4 +1,4 @@
-"""The page as one file that needs no other, and the tables beside it."""
+"""The page as one file that needs no other, and the tables next to it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from markupsafe import Markup
 
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_files
-from ncttt.report.grid import Row, tables
-from ncttt.report.order import spelled
+from ncttt.report.accuracy import Row, tables
+from ncttt.report.names import spelled
 from ncttt.report.page import svg
-from ncttt.report.page.collect import Page, collect
-from ncttt.report.page.examples import Example
-from ncttt.report.page.luck import Judged
+from ncttt.report.page.collect import Example, Page, collect
+from ncttt.report.page.significance import Verdict
 from ncttt.report.palette import SERIES
 from ncttt.report.rendering import render
-from ncttt.report.table import Table, number_text
+from ncttt.report.table import Table, cell_text
 
 PAGE = "index.html"
 ENDINGS = {"markdown": "md", "latex": "tex"}
@@ -33,14 +32,14 @@ def write_page(
     *,
     title: str | None = None,
     examples: Iterable[Example] = (),
-    comparisons: Sequence[Judged] = (),
+    verdicts: Sequence[Verdict] = (),
 ) -> Path:
     """Write `index.html` into the folder `out`, and its tables as Markdown, LaTeX and CSV; returns the page's path.
 
-    `examples` are images with predictions before and after; `comparisons` are those of `judge`, which needs a store.
+    `examples` are images with predictions before and after; `verdicts` are those of `verdicts_of`, which needs a store.
     """
     rows, folder = list(rows), Path(out)
-    contents = {PAGE: page_html(collect(rows, title, examples, comparisons)), **_table_files(rows)}
+    contents = {PAGE: page_html(collect(rows, title, examples, verdicts)), **_table_files(rows)}
     if folder.exists() and not folder.is_dir():
         raise InputError(f"a report is written into a folder; {folder} is a file")
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +56,7 @@ def page_html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number_text, "spelled": spelled, "png": _data_address}
+    environment.filters |= {"cell_text": cell_text, "spelled": spelled, "png": _data_address}
     script = _own_file("page.js")
     return environment.get_template("page.html.j2").render(
         page=page, svg=svg, series=SERIES, style=_own_file("style.css"), script=script, script_hash=_digest(script)
@@ -79,9 +78,9 @@ def _data_address(png: bytes) -> str:
 
 def _table_files(rows: Sequence[Row]) -> dict[str, str]:
     """One file of each form; a CSV holds one table, so several make several files."""
-    found: list[Table] = []
+    every: list[Table] = []
     for data in sorted({row["data"] for row in rows}):
-        found += tables([row for row in rows if row["data"] == data])
-    texts = {f"tables.{ending}": render(found, form) for form, ending in ENDINGS.items()}
-    names = ["tables.csv"] if len(found) == 1 else [f"tables-{number}.csv" for number in range(1, len(found) + 1)]
-    return texts | {name: render(table, "csv") for name, table in zip(names, found, strict=True)}
+        every += tables([row for row in rows if row["data"] == data])
+    texts = {f"tables.{ending}": render(every, form) for form, ending in ENDINGS.items()}
+    names = ["tables.csv"] if len(every) == 1 else [f"tables-{number}.csv" for number in range(1, len(every) + 1)]
+    return texts | {name: render(table, "csv") for name, table in zip(names, every, strict=True)}

@@ -1,3 +1,4 @@
+from .comparison import vs_paper
 from .names import our_name, paper_names
 from .rows import PaperRow, find, paper_accuracy, paper_rows
 from .tables import TITLES, paper_table
@@ -11,4 +12,5 @@ __all__ = [
     "paper_names",
     "paper_rows",
     "paper_table",
+    "vs_paper",
 ]

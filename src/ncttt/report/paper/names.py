@@ -6,23 +6,19 @@ import re
 from typing import Final
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.methods.registry import listings
 
-# Ours, with the paper's names in the order of preference: its CIFAR tables have one LAME, that of VisDA-C has three.
-NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "source": ("ResNet50",),
-    "lame": ("LAME",),
-    "lame linear": ("LAME-L", "LAME"),
-    "lame knn": ("LAME-K", "LAME"),
-    "lame rbf": ("LAME-R", "LAME"),
-    "ptbn": ("PTBN",),
-    "tent": ("TENT",),
-    "ttt": ("TTT",),
-    "ttt_plus": ("TTT++",),
-    "clust3": ("ClusT3",),
-    "nc_ttt": ("NC-TTT",),
-}
-UNKNOWN_TO_THE_PAPER: Final = {"source": "Source", "ttt_flow": "TTTFlow"}  # it calls the source by its network
 DATA: Final = {"cifar10": "cifar10-c", "cifar100": "cifar100-c"}  # what is corrupted here is published corrupted
+LAMES: Final = {"lame linear": "LAME-L", "lame knn": "LAME-K", "lame rbf": "LAME-R"}  # in the table of VisDA-C
+SOURCE: Final = "ResNet50"  # the paper calls the source by its network
+NOT_THERE: Final = "ttt_flow"
+
+# Ours, with the paper's names in the order of preference: its CIFAR tables have one LAME.
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    **{name: (method.title,) for name, method in listings().items() if name != NOT_THERE},
+    "source": (SOURCE,),
+    **{name: (theirs, "LAME") for name, theirs in LAMES.items()},
+}
 
 
 def paper_names(label: str) -> tuple[str, ...]:
@@ -32,21 +28,6 @@ def paper_names(label: str) -> tuple[str, ...]:
     (('NC-TTT',), ('NC-TTT',), ('LAME-K', 'LAME'), ())
     """
     return _BY_SIMPLE_NAME.get(_simple(label), ())
-
-
-def spelled_method(label: str) -> str:
-    """A method's label as figures show it; what follows the name stays as it is.
-
-    >>> spelled_method("nc_ttt"), spelled_method("lame knn"), spelled_method("ttt_flow, a folder")
-    ('NC-TTT', 'LAME-K', 'TTTFlow, a folder')
-    >>> spelled_method("nc_ttt that stops"), spelled_method("mine")
-    ('NC-TTT that stops', 'mine')
-    """
-    known = {ours: theirs[0] for ours, theirs in NAMES.items()} | UNKNOWN_TO_THE_PAPER
-    for ours in sorted(known, key=len, reverse=True):
-        if re.match(rf"{ours}\b", label):
-            return known[ours] + label[len(ours) :]
-    return label
 
 
 def our_name(paper: str) -> str:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Literal
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.report.order import CLEAN
+from ncttt.data.corruptions import CLEAN
 from ncttt.report.paper.names import paper_data, paper_names
 
 AVERAGE = "average"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.report.order import spelled
+from ncttt.report.names import spelled
 from ncttt.report.paper.rows import AVERAGE, PaperRow, paper_rows
 from ncttt.report.table import Line, Number, Table, best_in_bold, transposed
 
@@ -25,7 +25,7 @@ def paper_table(name: str) -> Table:
     """A table of the paper by its name in the shipped numbers, such as "cifar10c_level5".
 
     >>> line = paper_table("visdac").lines[-1]
-    >>> line.name, line.numbers[0].mean, line.numbers[0].bold
+    >>> line.name, line.cells[0].mean, line.cells[0].bold
     ('NC-TTT', 62.71, True)
     """
     if name not in TITLES:
@@ -35,9 +35,9 @@ def paper_table(name: str) -> Table:
     groups: dict[str, list[PaperRow]] = {}
     for row in rows:
         groups.setdefault(row.corruption, []).append(row)
-    lines = {corruption: _line(corruption, found, footnotes) for corruption, found in groups.items()}
+    lines = {corruption: _line(corruption, group, footnotes) for corruption, group in groups.items()}
     total = lines.pop(AVERAGE, None)
-    notes = tuple(note for found in groups.values() for note in _bold_notes(found))
+    notes = tuple(note for group in groups.values() for note in _bold_notes(group))
     columns = tuple(row.method for row in next(iter(groups.values())))
     table = Table(TITLES[name], "Corruption", columns, tuple(lines.values()), total, tuple(footnotes), notes)
     return table if total else transposed(table, "Method")

@@ -2,8 +2,7 @@
 
 import json as json_module
 
-from ncttt import benchmark
-from ncttt.cli import bench_output
+from ncttt import benchmark, report
 
 EXAMPLE = "ncttt rows show runs/bench.sqlite"
 
@@ -21,7 +20,7 @@ def show(store: str, *, json: bool = False) -> None:
         print(json_module.dumps(rows))
         return
     if rows:
-        bench_output.show_rows(rows)
+        report.show(report.summary_table(rows))
     for failure in failures:
         cell = failure["cell"]
         print(f"failed: {cell['method']} on {cell['checkpoint']}, {cell['corruption']}: {failure['error']}")

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 
-from ncttt.report.figures.style import INK
+from ncttt.report.figures.shared.style import INK
 
 Place = tuple[float, float]
 CORNER = 0.8

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ncttt import InputError
-from ncttt.report import Line, Number, Table, paper_table, render
+from ncttt.report import Line, Number, Table, paper_table, render, show
 from ncttt.report.paper import TITLES
 
 NASTY = r"50 % & a_b | #1 {x} ~ ^ \ $ <b> *c* _d_ [e] `f`"
@@ -24,8 +24,15 @@ SMALL = Table(
     footnotes=("a footnote",),
     notes=("a note",),
 )
+WORDS = Table(
+    "", "method", ("settings", "seeds"), (Line("tent", (NASTY, Number(3, decimals=0))), Line("own", ("", None)))
+)
 HARD = replace(SMALL, title=NASTY, columns=(NASTY, "tent"), lines=(Line(NASTY, (None, None)),), notes=(NASTY,))
-ALL = [SMALL, HARD, *map(paper_table, TITLES)]
+ALL = [SMALL, HARD, WORDS, *map(paper_table, TITLES)]
+
+
+def is_bold(cell) -> bool:
+    return isinstance(cell, Number) and cell.bold
 
 
 def parsed(text):
@@ -50,7 +57,7 @@ def test_markdown_parses_to_the_same_table(table):
     assert [text for text, _ in header] == [table.corner, *table.columns]
     assert [line[0][0] for line in lines] == [line.name for line in table.all_lines]
     for line, expected in zip(lines, table.all_lines, strict=True):
-        assert [bold for _, bold in line[1:]] == [bool(cell and cell.bold) for cell in expected.numbers]
+        assert [bold for _, bold in line[1:]] == [is_bold(cell) for cell in expected.cells]
 
 
 def test_markdown_numbers_title_and_notes():
@@ -79,7 +86,8 @@ def check_latex(text, columns):
             assert opened.pop() == name
     assert opened == []
     (form,) = re.findall(r"\\begin\{tabular\}\{(\w+)\}", bare)
-    assert form == "l" + "r" * columns
+    assert re.fullmatch("l[lr]*", form)
+    assert len(form) == 1 + columns
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
     for line in rows:
         assert len(re.findall(r"(?<!\\)&", line)) == columns
@@ -91,7 +99,7 @@ def test_latex_is_sound(table):
     text = render(table, "latex")
     rows = check_latex(text, len(table.columns))
     assert len(rows) == 1 + len(table.all_lines)
-    bold = sum(bool(cell and cell.bold) for line in table.all_lines for cell in line.numbers)
+    bold = sum(is_bold(cell) for line in table.all_lines for cell in line.cells)
     assert text.count(r"\textbf{") == bold
     assert text.count(r"\midrule") == (1 if table.total is None else 2)
     assert re.sub(r"[ -~\n]", "", text) == ""  # ASCII alone, so that any engine reads it
@@ -110,6 +118,33 @@ def test_latex_numbers():
     assert r"Fog & \textbf{70.13 $\pm$ 0.50}$^{1}$ & -- \\" in lines
     assert r"Snow & $-$1.50 {[}$-$2.00, $+$3.25{]} & $+$2.00$^{*}$ \\" in lines
     assert r"nc\_ttt" in render(SMALL, "latex")
+
+
+def test_texts_stand_to_the_left_and_numbers_to_the_right():
+    assert "| :--- | ---: | ---: |" in render(SMALL)
+    assert "| :--- | :--- | ---: |" in render(WORDS)
+    assert "{lrr}" in render(SMALL, "latex")
+    assert "{llr}" in render(WORDS, "latex")
+    assert parsed(render(WORDS))[1][1:] == [(NASTY, False), ("3", False)]
+
+
+def test_csv_of_texts():
+    (_, first, second) = csv.reader(render(WORDS, "csv").splitlines())
+    assert (first, second) == (["tent", NASTY, "3"], ["own", "", ""])
+
+
+def test_a_table_is_shown_with_tabs_when_piped_and_drawn_for_a_terminal(capsys, monkeypatch):
+    show(SMALL)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["Corruption\tnc_ttt\ttent", "Fog\t70.13 ± 0.50\t–"]  # noqa: RUF001
+    assert len(lines) == 4
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    show(SMALL)
+    drawn = capsys.readouterr().out
+    assert "│ Fog        │" in drawn
+    text = render(WORDS, "terminal")
+    assert "method" in text
+    assert "[e]" in text  # no markup
 
 
 def test_csv_is_exact():

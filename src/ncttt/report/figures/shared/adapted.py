@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from ncttt.adapt.adapter import Adapter
-from ncttt.data import ImageSet, batches
+from ncttt.benchmark.scenarios import ImageDraw
+from ncttt.data import ImageSet, batches, load
+from ncttt.data.corruptions import corrupt
 from ncttt.methods import Method
+from ncttt.methods.settings import method_for
 from ncttt.model.branched import Branched
 from ncttt.model.norm import statistics
 from ncttt.model.penultimate import penultimate_features
-from ncttt.report.figures.reliability import Confidences
+from ncttt.report.figures.request import Request
+from ncttt.zoo import checkpoint
 
 BATCH = 100
+
+
+class Subject(NamedTuple):
+    """A model, the method to adapt it with, and the corrupted images that a benchmark would show it."""
+
+    model: Branched
+    method: Method
+    data: ImageSet
+
+
+def subject_of(request: Request) -> Subject:
+    """What a request says of model, method and images; by default the zoo's for NC-TTT on this data."""
+    model = checkpoint.load(request.model or f"{request.data}-small-ncttt")
+    method = method_for(model.method, request.method)
+    clean = load(request.data, "test", root=request.root)
+    drawn = ImageDraw(request.data, "test", request.images, root=request.root).read()
+    options = {"indices": drawn.places, "constants": request.constants}
+    images = corrupt(drawn.images, request.corruption, request.severity, **options)
+    return Subject(model, method, replace(clean.subset(drawn.places), images=images))
+
+
+class Confidences(NamedTuple):
+    """The probability that each prediction was given, and whether it was right: float and bool `(N,)`."""
+
+    confidence: np.ndarray
+    right: np.ndarray
 
 
 class FeaturesOfImages(NamedTuple):

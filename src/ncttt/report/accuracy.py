@@ -1,4 +1,4 @@
-"""Rows of a benchmark as tables: corruptions down, methods across, one table for each way in which they were run."""
+"""Rows of a benchmark as tables of accuracy: corruptions down, methods across, one table for each setup."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CLEAN
 from ncttt.report.columns import Column, column_of, named_columns
-from ncttt.report.order import CLEAN, corruption_order, spelled
-from ncttt.report.table import Line, Number, Table, average, best_in_bold, deviation
+from ncttt.report.names import corruption_order, spelled
+from ncttt.report.table import Line, Number, Table, average, best_in_bold, over_seeds
 
 Row = Mapping[str, Any]
 Axes = tuple[Any, ...]
 
-WAYS = ("split", "protocol", "order", "batch_size", "images", "threads", "device")  # how any row was run
+SETUP = ("split", "protocol", "order", "batch_size", "images", "threads", "device")  # how any row was measured
 SHIFT = ("severity", "constants", "sequence")  # what clean images do not have
-AXES = (*SHIFT, *WAYS)
+AXES = (*SHIFT, *SETUP)
 ALWAYS = ("severity", "protocol", "batch_size")  # named in every title; the others where titles would be the same
 WANTED = ("data", "corruption", "method", "accuracy")
 
@@ -43,22 +44,21 @@ class Measurements:
     @property
     def corruptions(self) -> list[str]:
         """What any column was measured on, in the benchmark's order."""
-        return sorted({name for found in self.accuracy.values() for name in found}, key=corruption_order)
+        return sorted({name for each in self.accuracy.values() for name in each}, key=corruption_order)
 
     def number(self, column: Column, corruption: str) -> Number | None:
         """Mean and deviation over seeds."""
-        found = self.accuracy[column].get(corruption)
-        return _over_seeds(list(found.values())) if found else None
+        seeds = self.accuracy[column].get(corruption)
+        return over_seeds(list(seeds.values())) if seeds else None
 
     def mean(self, column: Column, corruptions: Sequence[str]) -> Number | None:
         """Mean over these corruptions, None if one was not measured, and its deviation over seeds."""
-        found = [self.accuracy[column].get(name) for name in corruptions]
-        if not all(found):
+        each = [self.accuracy[column].get(name, {}) for name in corruptions]
+        if not all(each):
             return None
-        each = [seeds for seeds in found if seeds]
         if any(set(seeds) != set(each[0]) for seeds in each):  # a deviation would compare unlike means
             return Number(average(average(seeds.values()) for seeds in each))
-        return _over_seeds([average(seeds[seed] for seeds in each) for seed in each[0]])
+        return over_seeds([average(seeds[seed] for seeds in each) for seed in each[0]])
 
 
 def tables(rows: Iterable[Row]) -> list[Table]:
@@ -66,22 +66,21 @@ def tables(rows: Iterable[Row]) -> list[Table]:
 
     Clean images, if there are any, come first in each table and do not count in the mean.
     """
-    return [_table(found) for found in measurements(rows)]
+    return [_table(measured) for measured in measurements(rows)]
 
 
 def measurements(rows: Iterable[Row]) -> list[Measurements]:
     """The rows of one data set, those of each table together."""
     parts = [part for row in rows for part in _parts(row)]
     data, groups = _only_data(parts), _groups(parts)
-    found = sorted(groups, key=lambda axes: [(value is not None, str(type(value)), value) for value in axes])
-    named: list[dict[str, Any]] = [dict(zip(AXES, axes, strict=True)) for axes in found]
-    return [
-        _measurements(data, one, _title(data, one, named), groups[axes]) for one, axes in zip(named, found, strict=True)
-    ]
+    in_order = sorted(groups, key=lambda axes: [(value is not None, str(type(value)), value) for value in axes])
+    named: dict[Axes, dict[str, Any]] = {axes: dict(zip(AXES, axes, strict=True)) for axes in in_order}
+    titles = {axes: _title(data, own, list(named.values())) for axes, own in named.items()}
+    return [_measurements(data, named[axes], titles[axes], groups[axes]) for axes in in_order]
 
 
 def _groups(rows: Sequence[Row]) -> dict[Axes, list[Row]]:
-    """The rows of each table; clean ones go into every table of what was run alike, or make one of their own."""
+    """The rows of each table; clean ones go into every table of their setup, or make one of their own."""
     groups: dict[Axes, list[Row]] = {}
     for row in rows:
         if row["corruption"] != CLEAN:
@@ -89,8 +88,8 @@ def _groups(rows: Sequence[Row]) -> dict[Axes, list[Row]]:
     shifted = list(groups)
     for row in rows:
         if row["corruption"] == CLEAN:
-            alike = [axes for axes in shifted if axes[len(SHIFT) :] == _ways(row)]
-            for axes in alike or [(row.get("severity"), None, None, *_ways(row))]:
+            alike = [axes for axes in shifted if axes[len(SHIFT) :] == _setup(row)]
+            for axes in alike or [(row.get("severity"), None, None, *_setup(row))]:
                 groups.setdefault(axes, []).append(row)
     return groups
 
@@ -100,22 +99,36 @@ def corruptions_only(names: Iterable[str]) -> list[str]:
     return [name for name in names if name != CLEAN]
 
 
-def _table(found: Measurements) -> Table:
-    columns, names = found.names, found.corruptions
-    lines = [Line(spelled(name), best_in_bold([found.number(column, name) for column in columns])) for name in names]
+def is_mixed(row: Row) -> bool:
+    """Whether a stream of several corruptions was shuffled: nobody knows then which image is of which."""
+    return row.get("protocol") == "mixed" or str(row.get("order")).startswith("mixed")
+
+
+def accuracy_at(row: Row) -> dict[int, float]:
+    """Accuracy in percent by the number of steps.
+
+    >>> accuracy_at({"accuracy_at": '{"0": 0.5, "4": 0.75}'})
+    {0: 50.0, 4: 75.0}
+    """
+    text = row.get("accuracy_at") or "{}"
+    try:
+        return {int(steps): 100 * float(value) for steps, value in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        raise InputError(f"accuracy_at is a JSON object of step counts; {row.get('method')} has {text!r}") from None
+
+
+def _table(measured: Measurements) -> Table:
+    columns, names = measured.names, measured.corruptions
+    lines = [Line(spelled(name), best_in_bold([measured.number(column, name) for column in columns])) for name in names]
     shifts = corruptions_only(names)
     total = None
     notes: tuple[str, ...] = ()
     if len(shifts) > 1:
-        means = best_in_bold([found.mean(column, shifts) for column in columns])
+        means = best_in_bold([measured.mean(column, shifts) for column in columns])
         total = Line(f"Mean of {len(shifts)}", means)
         if None in means:
             notes = ("No mean is given where a corruption is missing.",)
-    return Table(found.title, "Corruption", tuple(columns.values()), tuple(lines), total, notes=notes)
-
-
-def _over_seeds(values: Sequence[float]) -> Number:
-    return Number(average(values), deviation(values))
+    return Table(measured.title, "Corruption", tuple(columns.values()), tuple(lines), total, notes=notes)
 
 
 def _parts(row: Row) -> list[Row]:
@@ -140,8 +153,8 @@ def _only_data(rows: Sequence[Row]) -> str:
     return names[0]
 
 
-def _ways(row: Row) -> Axes:
-    return tuple(row.get(name) for name in WAYS)
+def _setup(row: Row) -> Axes:
+    return tuple(row.get(name) for name in SETUP)
 
 
 def _measurements(data: str, axes: dict[str, Any], title: str, rows: Sequence[Row]) -> Measurements:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ncttt.report.table import Line, Number, Table, number_text
+from ncttt.report.table import Cell, Line, Table, cell_text
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SPECIAL = re.compile(r"[\\`*|<>\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word needs no escape
@@ -13,7 +13,8 @@ _SPECIAL = re.compile(r"[\\`*|<>\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscor
 def as_markdown(table: Table) -> str:
     """The table in Markdown: title, pipes, notes; the best in bold."""
     parts = [f"**{escaped(table.title)}**"] if table.title else []
-    parts.append("\n".join([_line([table.corner, *table.columns]), _rule(table), *map(_numbers, table.all_lines)]))
+    names = _joined([escaped(name) for name in (table.corner, *table.columns)])
+    parts.append("\n".join([names, _rule(table), *map(_line, table.all_lines)]))
     parts += [f"{raised(str(mark))} {escaped(note)}" for mark, note in enumerate(table.footnotes, start=1)]
     parts += [escaped(note) for note in table.notes]
     return "\n\n".join(parts) + "\n"
@@ -25,7 +26,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("a|b nc_ttt *"))
     a\\|b nc_ttt \\*
     """
-    return _SPECIAL.sub(lambda found: "\\" + found[0], " ".join(text.split()))
+    return _SPECIAL.sub(lambda sign: "\\" + sign[0], " ".join(text.split()))
 
 
 def raised(digits: str) -> str:
@@ -37,24 +38,20 @@ def raised(digits: str) -> str:
     return digits.translate(_RAISED)
 
 
-def _line(texts: list[str]) -> str:
-    return _joined([escaped(text) for text in texts])
-
-
 def _rule(table: Table) -> str:
-    return _joined([":---", *["---:"] * len(table.columns)])
+    return _joined([":---", *(":---" if texts else "---:" for texts in table.of_texts)])
 
 
-def _numbers(line: Line) -> str:
-    return _joined([escaped(line.name), *map(_number, line.numbers)])
+def _line(line: Line) -> str:
+    return _joined([escaped(line.name), *map(_cell, line.cells)])
 
 
-def _number(number: Number | None) -> str:
-    text = escaped(number_text(number))
-    if number is None:
+def _cell(cell: Cell) -> str:
+    text = escaped(cell_text(cell))
+    if cell is None or isinstance(cell, str):
         return text
-    marks = raised(",".join(map(str, number.marks)))
-    return (f"**{text}**" if number.bold else text) + marks
+    marks = raised(",".join(map(str, cell.marks)))
+    return (f"**{text}**" if cell.bold else text) + marks
 
 
 def _joined(cells: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncttt.report.table import MISSING, Line, Number, Table, number_text
+from ncttt.report.table import MISSING, Cell, Line, Table, cell_text
 
 MINUS = "\N{MINUS SIGN}"
 _ESCAPES = {
@@ -24,12 +24,12 @@ def as_latex(table: Table) -> str:
             r"\small",
             r"\setlength{\tabcolsep}{3pt}",
             *([f"\\caption{{{escaped(table.title)}}}"] if table.title else []),
-            f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+            f"\\begin{{tabular}}{{l{''.join('l' if texts else 'r' for texts in table.of_texts)}}}",
             r"\toprule",
             _joined([escaped(text) for text in (table.corner, *table.columns)]),
             r"\midrule",
-            *map(_numbers, table.lines),
-            *([] if table.total is None else [r"\midrule", _numbers(table.total)]),
+            *map(_line, table.lines),
+            *([] if table.total is None else [r"\midrule", _line(table.total)]),
             r"\bottomrule",
             r"\end{tabular}",
             *_notes(table),
@@ -48,16 +48,16 @@ def escaped(text: str) -> str:
     return "".join(_ESCAPES.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _numbers(line: Line) -> str:
-    return _joined([escaped(line.name), *map(_number, line.numbers)])
+def _line(line: Line) -> str:
+    return _joined([escaped(line.name), *map(_cell, line.cells)])
 
 
-def _number(number: Number | None) -> str:
-    text = _mathematical(number_text(number))
-    if number is None:
-        return text
-    marks = f"$^{{{','.join(map(str, number.marks))}}}$" if number.marks else ""
-    return (f"\\textbf{{{text}}}" if number.bold else text) + marks
+def _cell(cell: Cell) -> str:
+    if cell is None or isinstance(cell, str):
+        return escaped(cell_text(cell))
+    text = _mathematical(cell_text(cell))
+    marks = f"$^{{{','.join(map(str, cell.marks))}}}$" if cell.marks else ""
+    return (f"\\textbf{{{text}}}" if cell.bold else text) + marks
 
 
 def _mathematical(text: str) -> str:

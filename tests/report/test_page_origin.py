@@ -1,12 +1,13 @@
-"""The grids that a page shows: measured again, they give the same cells."""
+"""Where rows come from: the grids that a page shows, measured again, give the same cells."""
 
 import json
 
 import pytest
 import yaml
+from report_rows import row
 
 from ncttt.benchmark import Entry, Grid, cells_of
-from ncttt.report.page.repeat import grids_of
+from ncttt.report.page.origin import grids_of
 
 MODEL = "digits-small-ncttt"
 METHODS = [
@@ -30,8 +31,17 @@ def test_the_grid_of_rows_has_their_cells(protocols, order):
     asked = {"data": "digits", "images": 40, "corruptions": ["clean", "contrast", "fog"], "severities": [3, 5]}
     asked |= {"constants": "imagenet", "protocols": protocols, "orders": [order], "batch_sizes": [20], "seeds": [0, 1]}
     cells = cells_of(_grid(asked | {"methods": METHODS}))
-    (text,) = grids_of([_row(cell) for cell in cells])
-    assert {cell.key for cell in cells_of(_grid(yaml.safe_load(text)))} == {cell.key for cell in cells}
+    grids = [_grid(yaml.safe_load(text)) for text in grids_of([_row(cell) for cell in cells])]
+    assert {cell.key for grid in grids for cell in cells_of(grid)} == {cell.key for cell in cells}
+
+
+def test_a_mixed_order_has_a_grid_of_its_own_for_not_every_protocol_goes_with_it():
+    alone = [row("tent", name, 0.5, images=40) for name in ("fog", "snow")]
+    mixed = row("tent", "fog+snow", 0.5, protocol="continual", order="mixed", images=40)
+    first, second = (yaml.safe_load(text) for text in grids_of([*alone, mixed]))
+    assert (first["protocols"], first["orders"], first["images"]) == (["episodic"], ["random"], 40)
+    assert (second["protocols"], second["orders"], second["images"]) == (["continual"], ["mixed"], 40)
+    assert second["corruptions"] == ["fog", "snow"]
 
 
 def test_mixed_streams_have_a_grid_of_their_own():

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from torch import Tensor
 
-from ncttt.report.figures.style import INK, PROBABILITY
+from ncttt.report.figures.shared.style import INK, PROBABILITY
 
 
 def source_points(count: int = 18, scale: float = 1.0, seed: int = 3) -> Tensor:

@@ -1,4 +1,4 @@
-"""What was measured alike, as the page shows it: one way of running, and a line for each method in it."""
+"""What was measured alike, as the page shows it: a setup, and a line for each method in it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.accuracy import AXES, Measurements, Row, corruptions_only, measurements
 from ncttt.report.columns import Column, column_of, named_columns
-from ncttt.report.grid import AXES, Measurements, Row, corruptions_only, measurements
-from ncttt.report.order import CLEAN
-from ncttt.report.shares import OWN_NORM, Share, shares, shares_of_corruptions
+from ncttt.report.shares import OWN_NORM, Share, shares_of_each_corruption, shares_of_rows
 from ncttt.report.table import Number, average
 
-BESIDES = ("ece", "images_per_second", "steps_taken", "mended", "broken")  # averaged beside the accuracy
+BESIDES = ("ece", "images_per_second", "steps_taken", "mended", "broken")  # averaged like the accuracy
 
 
 @dataclass(frozen=True)
 class MethodLine:
-    """One method in one way: accuracy on each corruption and over all, and what its gain is made of.
+    """One method in one setup: accuracy on each corruption and over all, and what its gain is made of.
 
     `facets` are what the page is filtered by; `gain` is that over the same checkpoint without adaptation.
     """
@@ -42,7 +42,7 @@ class MethodLine:
 
 
 @dataclass(frozen=True)
-class Way:
+class Setup:
     """Rows that may stand in one table: `corruptions` are all of its lines, `scored` those that count in the mean."""
 
     title: str
@@ -59,7 +59,7 @@ class Way:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """What tells it from other ways, whatever it is called."""
+        """What tells it from other setups, whatever it is called."""
         return (self.facets["data"], *self.axes.values())
 
     @property
@@ -68,15 +68,15 @@ class Way:
         return self.axes["sequence"] is not None
 
 
-def ways_of(rows: Iterable[Row]) -> list[Way]:
-    """Every way in which rows were run, data set by data set."""
+def setups_of(rows: Iterable[Row]) -> list[Setup]:
+    """Every setup in which rows were measured, data set by data set."""
     by_data: dict[Any, list[Row]] = {}
     for row in rows:
         _check(row)
         by_data.setdefault(row["data"], []).append(row)
     if not by_data:
         raise InputError("a page was asked for and no rows were given; is the store empty?")
-    return [way for data in sorted(by_data, key=str) for way in _ways(by_data[data])]
+    return [setup for data in sorted(by_data, key=str) for setup in _setups(by_data[data])]
 
 
 def _check(row: Row) -> None:
@@ -85,17 +85,17 @@ def _check(row: Row) -> None:
         raise InputError(f"an accuracy is a number from 0 to 1; {row.get('method')} has {accuracy!r}")
 
 
-def _ways(rows: Sequence[Row]) -> list[Way]:
-    found = measurements(rows)
-    names = named_columns(column for one in found for column in one.accuracy)
-    return [_way(one, found, names) for one in found]
+def _setups(rows: Sequence[Row]) -> list[Setup]:
+    every = measurements(rows)
+    names = named_columns(column for measured in every for column in measured.accuracy)
+    return [_setup(measured, every, names) for measured in every]
 
 
-def _way(found: Measurements, others: Sequence[Measurements], names: Mapping[Column, str]) -> Way:
-    scored = tuple(corruptions_only(found.corruptions)) or tuple(found.corruptions)
-    facets = {"data": found.data} | {name: facet(name, found.axes[name]) for name in AXES}
-    lines = [_line(found, column, scored, others, names[column], facets) for column in found.names]
-    return Way(found.title, found.axes, facets, tuple(found.corruptions), scored, tuple(lines))
+def _setup(measured: Measurements, others: Sequence[Measurements], names: Mapping[Column, str]) -> Setup:
+    scored = tuple(corruptions_only(measured.corruptions)) or tuple(measured.corruptions)
+    facets = {"data": measured.data} | {name: facet(name, measured.axes[name]) for name in AXES}
+    lines = [_line(measured, column, scored, others, names[column], facets) for column in measured.names]
+    return Setup(measured.title, measured.axes, facets, tuple(measured.corruptions), scored, tuple(lines))
 
 
 def facet(name: str, value: Any) -> str:
@@ -110,16 +110,16 @@ def facet(name: str, value: Any) -> str:
 
 
 def _line(
-    found: Measurements,
+    measured: Measurements,
     column: Column,
     scored: Sequence[str],
     others: Sequence[Measurements],
     name: str,
     facets: Mapping[str, str],
 ) -> MethodLine:
-    rows = tuple(row for row in found.rows if column_of(row) == column)
-    mean, source = found.mean(column, scored), _source_mean(found, column, scored, others)
-    parts = _share_rows(rows, column, found, others)
+    rows = tuple(row for row in measured.rows if column_of(row) == column)
+    mean, source = measured.mean(column, scored), _source_mean(measured, column, scored, others)
+    parts = _share_rows(rows, column, measured, others)
     return MethodLine(
         name,
         column,
@@ -127,10 +127,10 @@ def _line(
         rows,
         mean,
         None if column.method == "source" else _difference(mean, source),
-        {name: number for name in found.corruptions if (number := found.number(column, name)) is not None},
+        {name: number for name in measured.corruptions if (number := measured.number(column, name)) is not None},
         {name: _mean_of(rows, name, scored) for name in BESIDES},
-        next(iter(shares(parts)), None),
-        tuple(shares_of_corruptions(parts)),
+        next(iter(shares_of_rows(parts)), None),
+        tuple(shares_of_each_corruption(parts)),
     )
 
 
@@ -139,27 +139,29 @@ def _difference(mean: Number | None, source: Number | None) -> Number | None:
 
 
 def _source_mean(
-    found: Measurements, column: Column, scored: Sequence[str], others: Sequence[Measurements]
+    measured: Measurements, column: Column, scored: Sequence[str], others: Sequence[Measurements]
 ) -> Number | None:
     """The same checkpoint as it is; it learns nothing, so another protocol's rows serve where this one has none."""
-    for one in [found, *(other for other in others if _alike(found, other))]:
+    for one in [measured, *(other for other in others if _alike(measured, other))]:
         for candidate in one.accuracy:
             if (candidate.method, candidate.checkpoint) == ("source", column.checkpoint):
                 return one.mean(candidate, scored)
     return None
 
 
-def _share_rows(rows: Sequence[Row], column: Column, found: Measurements, others: Sequence[Measurements]) -> list[Row]:
-    """The rows of one method in one way, and whatever its checkpoint gave without steps."""
-    if found.axes["sequence"] is not None or column.method in OWN_NORM:
+def _share_rows(
+    rows: Sequence[Row], column: Column, measured: Measurements, others: Sequence[Measurements]
+) -> list[Row]:
+    """The rows of one method in one setup, and whatever its checkpoint gave without steps."""
+    if measured.axes["sequence"] is not None or column.method in OWN_NORM:
         return []
-    alike = [found, *(other for other in others if _alike(found, other))]
+    alike = [measured, *(other for other in others if _alike(measured, other))]
     still = [row for one in alike for row in one.rows if column_of(row).method in OWN_NORM]
     return [*rows, *(row for row in still if row.get("checkpoint") == column.checkpoint)]
 
 
-def _alike(found: Measurements, other: Measurements) -> bool:
-    return other is not found and all(found.axes[name] == other.axes[name] for name in AXES if name != "protocol")
+def _alike(measured: Measurements, other: Measurements) -> bool:
+    return other is not measured and all(measured.axes[name] == other.axes[name] for name in AXES if name != "protocol")
 
 
 def _mean_of(rows: Sequence[Row], name: str, scored: Sequence[str]) -> float | None:

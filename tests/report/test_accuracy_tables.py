@@ -1,4 +1,4 @@
-"""Rows become tables: right means, right deviations, one table for each way of running, nothing mixed."""
+"""Rows become tables: right means, right deviations, one table for each setup, nothing mixed."""
 
 import json
 import re
@@ -9,14 +9,23 @@ import pytest
 from report_rows import number, row
 
 from ncttt import METHODS, InputError
-from ncttt.data.corruptions import CORRUPTIONS, EXTRA
-from ncttt.report import order, tables
+from ncttt.data.corruptions import CLEAN, CORRUPTIONS, EXTRA
+from ncttt.report import tables
+from ncttt.report.names import corruption_order, method_order
 
 
-def test_the_names_written_out_are_those_of_their_homes():
-    assert order.CORRUPTIONS == CORRUPTIONS
-    assert order.EXTRA == EXTRA
-    assert set(order.METHODS) == set(METHODS)
+def test_names_are_in_the_order_of_their_homes():
+    corruptions = [CLEAN, *CORRUPTIONS, *EXTRA]
+    assert sorted(sorted(corruptions), key=corruption_order) == corruptions
+    assert sorted(sorted(METHODS), key=method_order) == list(METHODS)
+
+
+def test_a_method_that_a_row_names_by_its_address_comes_last_and_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "their_method.py").write_text("raise RuntimeError('foreign code has run')")
+    monkeypatch.chdir(tmp_path)
+    settings = json.dumps({"name": "their_method:Theirs"})
+    (table,) = tables([row("their_method:Theirs", "fog", 0.5, settings=settings), row("nc_ttt", "fog", 0.6)])
+    assert table.columns == ("nc_ttt", "their_method:Theirs")
 
 
 def test_lines_are_in_the_benchmarks_order_and_columns_in_the_papers():
@@ -133,9 +142,9 @@ def test_the_best_is_bold_by_what_is_not_rounded_and_ties_share_it():
     rows = [row("source", "fog", 0.70001), row("tent", "fog", 0.70004)]
     rows += [row("source", "snow", 0.5), row("tent", "snow", 0.5)]
     (table,) = tables(rows)
-    assert [cell.bold for cell in table.lines[1].numbers] == [False, True]
-    assert [cell.bold for cell in table.lines[0].numbers] == [True, True]
-    assert [cell.bold for cell in table.total.numbers] == [False, True]
+    assert [cell.bold for cell in table.lines[1].cells] == [False, True]
+    assert [cell.bold for cell in table.lines[0].cells] == [True, True]
+    assert [cell.bold for cell in table.total.cells] == [False, True]
 
 
 def test_ties_survive_the_order_of_seeds():
@@ -143,12 +152,12 @@ def test_ties_survive_the_order_of_seeds():
     rows = [row("source", "fog", value, seed=seed) for seed, value in enumerate(values)]
     rows += [row("tent", "fog", value, seed=seed) for seed, value in enumerate(reversed(values))]
     (table,) = tables(rows)
-    assert all(cell.bold for cell in table.lines[0].numbers)
+    assert all(cell.bold for cell in table.lines[0].cells)
 
 
 def test_a_single_column_has_no_best():
     (table,) = tables([row("tent", "fog", 0.5)])
-    assert not table.lines[0].numbers[0].bold
+    assert not table.lines[0].cells[0].bold
 
 
 @pytest.mark.parametrize(
@@ -166,6 +175,17 @@ def test_rows_that_make_no_table_are_refused(rows, message):
         tables(rows)
 
 
-def test_reports_need_no_torch():
-    code = "import sys, ncttt.report; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_tables_and_pages_need_no_torch(tmp_path):
+    rows = [row(method, name, 0.5) for method in ("source", "ptbn", "own") for name in ("clean", "fog", "fog+snow")]
+    code = (
+        "import sys, json\n"
+        "from ncttt.report import render, tables\n"
+        "from ncttt.report.page import write_page\n"
+        "rows = json.loads(sys.argv[1])\n"
+        "render(tables(rows), 'latex')\n"
+        "write_page(rows, sys.argv[2])\n"
+        "print([name for name in ('torch', 'numpy', 'scipy', 'matplotlib') if name in sys.modules])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, json.dumps(rows), tmp_path], capture_output=True, text=True)
+    assert ran.stdout.strip() == "[]", ran.stderr
+    assert (tmp_path / "index.html").is_file()

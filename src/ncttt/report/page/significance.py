@@ -1,4 +1,4 @@
-"""Which differences are more than luck: each method against its own checkpoint without steps, by paired predictions."""
+"""Which differences are significant: each method against its own checkpoint without steps, by paired predictions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncttt.base.errors import InputError
+from ncttt.report.accuracy import AXES, Row
 from ncttt.report.columns import Column
-from ncttt.report.grid import AXES, Row
-from ncttt.report.page.ways import MethodLine, Way, ways_of
+from ncttt.report.page.setups import MethodLine, Setup, setups_of
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.significance import Comparison, compare
 
@@ -21,19 +21,19 @@ WHOLE = 200.0  # points between losing everything and gaining everything
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A comparison of two methods, and the `place` of the way that it belongs to."""
+class Verdict:
+    """A comparison of two methods, and the `place` of the setup that it belongs to."""
 
     place: tuple[Any, ...]
     first: Column
     second: Column
-    found: Comparison
+    comparison: Comparison
 
     @property
     def text(self) -> str:
         """The difference over all corruptions in points, its interval, and what it means."""
-        mean, low, high = (100 * float(value) for value in self.found.overall.difference)
-        verdict = "is more than luck" if self.found.overall.difference.significant else "may be luck"
+        mean, low, high = (100 * float(value) for value in self.comparison.overall.difference)
+        verdict = "is significant" if self.comparison.overall.difference.significant else "is not significant"
         if mean == low == high == 0:
             return "no difference at all"
         if high - low >= WHOLE:  # what so few batches give instead of an interval
@@ -41,17 +41,17 @@ class Judged:
         return f"{mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}) {verdict}"
 
 
-def judge(store: Store, rows: Iterable[Row]) -> list[Judged]:
+def verdicts_of(store: Store, rows: Iterable[Row]) -> list[Verdict]:
     """Compare every method with batch statistics and with the source, on its own checkpoint, where the store can."""
-    return [judged for way in ways_of(rows) for judged in _of_way(store, way)]
+    return [verdict for setup in setups_of(rows) for verdict in _of_setup(store, setup)]
 
 
-def _of_way(store: Store, way: Way) -> Iterator[Judged]:
-    for line in way.lines:
-        for other in way.lines:
+def _of_setup(store: Store, setup: Setup) -> Iterator[Verdict]:
+    for line in setup.lines:
+        for other in setup.lines:
             if _rests_on(line, other):
                 with suppress(InputError):  # no predictions, too few batches, or rows that are not of the same images
-                    yield Judged(way.place, line.column, other.column, _compare(store, way, line, other))
+                    yield Verdict(setup.place, line.column, other.column, _compare(store, setup, line, other))
 
 
 def _rests_on(line: MethodLine, other: MethodLine) -> bool:
@@ -62,17 +62,17 @@ def _rests_on(line: MethodLine, other: MethodLine) -> bool:
     return method not in still or still.index(method) > still.index(other.column.method)
 
 
-def _compare(store: Store, way: Way, line: MethodLine, other: MethodLine) -> Comparison:
+def _compare(store: Store, setup: Setup, line: MethodLine, other: MethodLine) -> Comparison:
     first, second = line.column, other.column
-    where = {name: way.axes[name] for name in AXES if name != "sequence"}
-    if way.is_stream:
-        where["corruption"] = way.axes["sequence"]
+    where = {name: setup.axes[name] for name in AXES if name != "sequence"}
+    if setup.is_stream:
+        where["corruption"] = setup.axes["sequence"]
     return compare(
         store,
         first.label,
         second.label,
         checkpoint=first.checkpoint,
-        data=way.facets["data"],
+        data=setup.facets["data"],
         settings=[first.settings, second.settings],
         stop=[first.stop, second.stop],
         **where,

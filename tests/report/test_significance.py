@@ -1,4 +1,4 @@
-"""Two methods on the same images: the right differences, marks where they are no luck, unlike streams refused."""
+"""Two methods on the same images: the right differences, marks where they are significant, unlike streams refused."""
 
 import csv
 
@@ -84,10 +84,11 @@ def test_a_continual_stream_is_compared_by_its_parts(tmp_path):
     assert found.overall.difference.mean == 0.5
 
 
-def test_a_mixed_stream_is_one_line(tmp_path):
+@pytest.mark.parametrize("mixed", [{"protocol": "mixed"}, {"protocol": "continual", "order": "mixed"}])
+def test_a_mixed_stream_is_one_line(mixed, tmp_path):
     with Store(tmp_path / "rows.sqlite") as store:
-        put(store, "nc_ttt", "fog+snow", right(0.9, 0), protocol="continual", order="mixed")
-        put(store, "tent", "fog+snow", right(0.6, 1), protocol="continual", order="mixed")
+        put(store, "nc_ttt", "fog+snow", right(0.9, 0), **mixed)
+        put(store, "tent", "fog+snow", right(0.6, 1), **mixed)
         table = comparison_table(compare(store, "nc_ttt", "tent"))
     assert [line.name for line in table.all_lines] == ["2 corruptions in one stream"]
 

@@ -1,4 +1,4 @@
-"""Our numbers beside the paper's: ours, theirs, and the difference, where both have one."""
+"""Our numbers next to the paper's: ours, theirs, and the difference, where both have one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ncttt.base.errors import InputError
+from ncttt.data.corruptions import CORRUPTIONS
+from ncttt.report.accuracy import Measurements, Row, corruptions_only, measurements
 from ncttt.report.columns import Column
-from ncttt.report.grid import Measurements, Row, corruptions_only, measurements
-from ncttt.report.order import CORRUPTIONS, spelled
+from ncttt.report.names import spelled
 from ncttt.report.paper.names import paper_data
 from ncttt.report.paper.rows import AVERAGE, PaperRow, find, paper_rows
 from ncttt.report.paper.tables import paper_number, remarks
@@ -29,56 +30,56 @@ class _Pair:
     theirs: dict[str, PaperRow]
 
 
-def beside_paper(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> list[Table]:
+def vs_paper(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> list[Table]:
     """Tables of our accuracy, the paper's and the difference, for each method and corruption that both have.
 
     `names` says which of the paper's methods a label of ours stands for, where the label does not.
     """
-    found = measurements(rows)
-    shown = [table for one in found if (table := _table(one, names or {})) is not None]
+    every = measurements(rows)
+    shown = [table for measured in every if (table := _table(measured, names or {})) is not None]
     if not shown:
-        asked = "; ".join(f"{one.title} ({', '.join(one.names.values())})" for one in found)
+        asked = "; ".join(f"{measured.title} ({', '.join(measured.names.values())})" for measured in every)
         raise InputError(f"the paper has no number for any of: {asked}. It has {_known()}")
     return shown
 
 
-def _table(found: Measurements, names: Mapping[str, str]) -> Table | None:
-    pairs = [pair for column, name in found.names.items() if (pair := _pair(found, column, name, names)).theirs]
+def _table(measured: Measurements, names: Mapping[str, str]) -> Table | None:
+    pairs = [pair for column, name in measured.names.items() if (pair := _pair(measured, column, name, names)).theirs]
     if not pairs:
         return None
-    shown = [name for name in found.corruptions if any(name in pair.theirs for pair in pairs)]
+    shown = [name for name in measured.corruptions if any(name in pair.theirs for pair in pairs)]
     footnotes = remarks([row for pair in pairs for row in pair.theirs.values()])
     shifts = corruptions_only(shown)
     return Table(
-        f"{found.title}: ours and the paper's",
+        f"{measured.title}: ours and the paper's",
         "Corruption",
         tuple(f"{pair.name}{part}" for pair in pairs for part in ("", " paper", " difference")),
-        tuple(Line(spelled(name), _across(found, pairs, name, footnotes)) for name in shown),
-        _total(found, pairs, shifts, footnotes) if len(shifts) > 1 else None,
+        tuple(Line(spelled(name), _across(measured, pairs, name, footnotes)) for name in shown),
+        _total(measured, pairs, shifts, footnotes) if len(shifts) > 1 else None,
         tuple(footnotes),
-        _notes(found, pairs),
+        _notes(measured, pairs),
     )
 
 
-def _pair(found: Measurements, column: Column, name: str, names: Mapping[str, str]) -> _Pair:
-    label, ours = names.get(column.label, column.label), list(found.accuracy[column])
+def _pair(measured: Measurements, column: Column, name: str, names: Mapping[str, str]) -> _Pair:
+    label, ours = names.get(column.label, column.label), list(measured.accuracy[column])
     asked = [*ours, AVERAGE] if set(CORRUPTIONS) <= set(ours) else ours  # the paper's average is over all fifteen
-    theirs = {corruption: find(found.data, found.axes["severity"], corruption, label) for corruption in asked}
+    theirs = {corruption: find(measured.data, measured.axes["severity"], corruption, label) for corruption in asked}
     return _Pair(name, column, {corruption: row for corruption, row in theirs.items() if row is not None})
 
 
-def _across(found: Measurements, pairs: Iterable[_Pair], corruption: str, footnotes: list[str]) -> Numbers:
+def _across(measured: Measurements, pairs: Iterable[_Pair], corruption: str, footnotes: list[str]) -> Numbers:
     numbers: list[Number | None] = []
     for pair in pairs:
         row = pair.theirs.get(corruption)
-        numbers += _three(found.number(pair.column, corruption), row and paper_number(row, footnotes))
+        numbers += _three(measured.number(pair.column, corruption), row and paper_number(row, footnotes))
     return tuple(numbers)
 
 
-def _total(found: Measurements, pairs: Iterable[_Pair], corruptions: list[str], footnotes: list[str]) -> Line:
+def _total(measured: Measurements, pairs: Iterable[_Pair], corruptions: list[str], footnotes: list[str]) -> Line:
     numbers: list[Number | None] = []
     for pair in pairs:
-        numbers += _three(found.mean(pair.column, corruptions), _paper_mean(pair, corruptions, footnotes))
+        numbers += _three(measured.mean(pair.column, corruptions), _paper_mean(pair, corruptions, footnotes))
     return Line(f"Mean of {len(corruptions)}", tuple(numbers))
 
 
@@ -96,8 +97,8 @@ def _three(ours: Number | None, theirs: Number | None) -> list[Number | None]:
     return [ours, theirs, Number(ours.mean - theirs.mean, signed=True)]
 
 
-def _notes(found: Measurements, pairs: list[_Pair]) -> tuple[str, ...]:
-    batch = PAPER_BATCH.get(paper_data(found.data), 128)
+def _notes(measured: Measurements, pairs: list[_Pair]) -> tuple[str, ...]:
+    batch = PAPER_BATCH.get(paper_data(measured.data), 128)
     notes = [f"The paper: ResNet-50, batches of {batch} images, the weights restored after each batch."]
     if any(row.method == "LAME" for pair in pairs for row in pair.theirs.values()):
         notes.append(WHICH_LAME)

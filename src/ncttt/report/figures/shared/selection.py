@@ -1,4 +1,4 @@
-"""Which rows a figure is drawn from: those that were asked for, measured in one way."""
+"""Which rows a figure is drawn from: those that were asked for, of one setup."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.data.corruptions import CLEAN
 from ncttt.report.columns import column_of
-from ncttt.report.order import CLEAN
 
 Row = Mapping[str, Any]
-WAY = ("data", "split", "method", "checkpoint", "protocol", "order", "batch_size", "severity", "constants")
+SETUP = ("data", "split", "method", "checkpoint", "protocol", "order", "batch_size", "severity", "constants")
 OF_CORRUPTIONS = ("severity", "constants")  # clean images have none of them
 
 
@@ -25,25 +25,25 @@ def rows_where(rows: Iterable[Row], where: Mapping[str, Any]) -> list[Row]:
         if rows and name not in rows[0]:
             raise InputError(f"rows have no column {name!r}{nearest(name, rows[0])}")
     several = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-    found = [row for row in rows if all(row[name] in values for name, values in several.items())]
-    if not found:
+    chosen = [row for row in rows if all(row[name] in values for name, values in several.items())]
+    if not chosen:
         asked = ", ".join(f"{name}={value}" for name, value in where.items())
         raise InputError(f"none of {len(rows)} rows has {asked}" if asked else "there are no rows")
-    return found
+    return chosen
 
 
 def rows_of_method(rows: Iterable[Row], method: str) -> list[Row]:
     """The rows of single corruptions of a method, by its name or its label."""
     rows = [row for row in rows if "+" not in row["corruption"]]
-    found = [row for row in rows if row["method"] == method] or [row for row in rows if column_of(row).method == method]
-    if not found:
+    own = [row for row in rows if row["method"] == method] or [row for row in rows if column_of(row).method == method]
+    if not own:
         raise InputError(f"no rows of {method!r}{nearest(method, dict.fromkeys(row['method'] for row in rows))}")
-    return found
+    return own
 
 
-def check_one_way(rows: Sequence[Row], but: Iterable[str] = ()) -> None:
+def check_one_setup(rows: Sequence[Row], but: Iterable[str] = ()) -> None:
     """Raise an `InputError` where rows differ in more than corruption and seed: their mean would mean nothing."""
-    for name in (*WAY, "settings"):
+    for name in (*SETUP, "settings"):
         shown = rows if name not in OF_CORRUPTIONS else [row for row in rows if row["corruption"] != CLEAN]
         values = list(dict.fromkeys(str(row.get(name)) for row in shown))
         if len(values) > 1 and name not in but:

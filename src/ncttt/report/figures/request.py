@@ -1,0 +1,78 @@
+"""What figures are asked to be drawn from; no torch and no matplotlib, for command-line help reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ncttt import benchmark
+from ncttt.base.errors import InputError
+from ncttt.report.figures.shared.selection import Row, rows_where
+
+Trial = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What figures are drawn from.
+
+    Attributes:
+        rows: Of a benchmark: its store, or a CSV of it.
+        where: Use only rows whose columns have these values, as in --where.severity 5.
+        trials: File with what `ncttt tune --json` printed.
+        method: That of the rows (nc_ttt by default), or one in place of the model's own.
+        model: Zoo name or folder; by default the zoo's model for NC-TTT on this data.
+        data: Name of a data set, or a folder of images.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
+        images: How many test images a model is shown.
+        corruption: That a model is shown.
+        severity: Of that corruption, from 1 to 5.
+        constants: Table of the severities, cifar or imagenet; by default chosen by the size of the images.
+        steps: Of the adaptation; by default 20 for tsne, and the method's own otherwise.
+    """
+
+    rows: str | None = None
+    where: dict[str, Any] | None = None
+    trials: str | None = None
+    method: str | None = None
+    model: str | None = None
+    data: str = "digits"
+    root: str | None = None
+    images: int = 200
+    corruption: str = "shot_noise"
+    severity: int = 5
+    constants: str | None = None
+    steps: int | None = None
+
+    @cached_property
+    def chosen_rows(self) -> list[Row]:
+        """The rows that were asked for, read once."""
+        return [] if self.rows is None else rows_where(benchmark.read_rows(self.rows), self.where or {})
+
+    @cached_property
+    def read_trials(self) -> list[Trial]:
+        """The trials of the file, read once."""
+        return [] if self.trials is None else read_trials(self.trials)
+
+    @property
+    def method_of_rows(self) -> str:
+        """The method whose rows are shown."""
+        return self.method or "nc_ttt"
+
+
+def read_trials(path: str | Path) -> list[Trial]:
+    """The trials of a file that `ncttt tune --json` was written to."""
+    path = Path(path)
+    how = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; {how}")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        trials = content["trials" if "trials" in content else "searched"]
+        return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in trials]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} holds no trials; {how}") from None

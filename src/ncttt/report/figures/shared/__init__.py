@@ -1,0 +1,1 @@
+"""What several figures share: the style, the selection of rows, a plane, boxes, adapted models."""
