@@ -3,8 +3,6 @@
 The command line takes its options from `adapt_folders`, so that nothing here may import torch at the top.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from ncttt.adapt.folders import Adapted, FolderStream
     from ncttt.adapt.summary import Tally
     from ncttt.model.branched import Branched
+else:
+    Branched = Any  # the command line looks at the types of `adapt_folders`, and those in quotes it would import
 
 PREDICTIONS = ("file", "label", "probability", "source_label", "source_probability", "shift", "batch")
 TRACE = (
@@ -107,7 +107,7 @@ def adapt_folders(
     return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": beside}
 
 
-def prediction_rows(batch: Adapted, classes: Sequence[str] | None) -> list[Values]:
+def prediction_rows(batch: "Adapted", classes: Sequence[str] | None) -> list[Values]:
     """A row of `PREDICTIONS` for each image; classes without names are numbers."""
     scores = [None] * len(batch.files) if batch.shift is None else batch.shift.tolist()
     columns = (*_predicted(batch.logits, classes), *_predicted(batch.source_logits, classes))
@@ -117,7 +117,7 @@ def prediction_rows(batch: Adapted, classes: Sequence[str] | None) -> list[Value
     ]
 
 
-def trace_row(batch: Adapted) -> Values:
+def trace_row(batch: "Adapted") -> Values:
     """The row of `TRACE` of a batch; what does not apply is empty."""
     trace = batch.trace
     ends = (trace.losses[0], trace.losses[-1]) if trace.losses else (None, None)
@@ -137,7 +137,7 @@ def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> B
     return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
 
 
-def _write(stream: FolderStream, tally: Tally, out: str, trace: str) -> None:
+def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None:
     """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
     if out == trace:
         raise InputError(f"predictions and trace need a file each; found {out} for both")
@@ -162,7 +162,7 @@ def _write(stream: FolderStream, tally: Tally, out: str, trace: str) -> None:
             raise
 
 
-def _predicted(logits: Tensor, classes: Sequence[str] | None) -> tuple[list[Any], list[float]]:
+def _predicted(logits: "Tensor", classes: Sequence[str] | None) -> tuple[list[Any], list[float]]:
     """The most probable class of each image, and its probability."""
     probability, index = logits.softmax(1).max(1)
     return [classes[number] if classes else number for number in index.tolist()], probability.tolist()
