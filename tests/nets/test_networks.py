@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ncttt import InputError, models
+from ncttt.nets.resnet9 import ConvBlock
 
 # Parameters with 1000 classes, as published with torchvision's and timm's models.
 PUBLISHED = {"resnet18": 11_689_512, "resnet26": 15_995_176, "resnet34": 21_797_672, "resnet50": 25_557_032}
@@ -60,7 +61,7 @@ def test_the_small_network_has_four_stages_and_scales():
 
 def test_pooling_before_the_batch_norm_and_the_activation_changes_no_function():
     """BatchNorm with a positive scale and ReLU are monotone, so the maximum commutes with them."""
-    block = models.resnet9.ConvBlock(3, 4, pool=True).eval()
+    block = ConvBlock(3, 4, pool=True).eval()
     images = torch.rand(2, 3, 8, 8)
     convolution, pool, norm, relu = block
     torch.testing.assert_close(block(images), pool(relu(norm(convolution(images)))))

@@ -140,8 +140,8 @@ def test_compiled_parts_take_the_steps_of_eager_ones(monkeypatch):
     eager, compiled = tiny.model(), tiny.model()
     settings = {"epochs": 2, "batch_size": 32, "lr": 1e-3, "observers": []}
     expected = ncttt.train(eager, tiny.digits(96), **settings)
-    found = ncttt.train(compiled, tiny.digits(96), compile=True, **settings)
-    for one, two in zip(expected, found, strict=True):
+    history = ncttt.train(compiled, tiny.digits(96), compile=True, **settings)
+    for one, two in zip(expected, history, strict=True):
         assert two.cross_entropy == pytest.approx(one.cross_entropy, rel=1e-3)
         assert two.auxiliary == pytest.approx(one.auxiliary, rel=1e-3)
     assert not any("forward" in vars(module) for module in compiled.modules())

@@ -36,14 +36,14 @@ def train(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_configuration_with_overrides_trains_scores_and_says_so(tmp_path):
-    found = train("--config", write(tmp_path), "--recipe.epochs", "1", "--json")
-    assert found.returncode == 0, found.stderr
-    results = json.loads(found.stdout)
+    done = train("--config", write(tmp_path), "--recipe.epochs", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
     assert results == json.loads((tmp_path / "run/results.json").read_text())
     assert results["epochs"] == 1
     assert 0 <= results["test_accuracy"] <= 1
-    assert "epoch 1/1: loss" in found.stderr
-    assert "left" in found.stderr
+    assert "epoch 1/1: loss" in done.stderr
+    assert "left" in done.stderr
     assert ncttt.load(tmp_path / "run/last").method == ncttt.NCTTT(hidden=32)
 
 
@@ -65,18 +65,18 @@ def test_a_configuration_with_overrides_trains_scores_and_says_so(tmp_path):
     ],
 )
 def test_what_the_user_did_wrong_is_one_clear_line_and_code_2(tmp_path, changes, message):
-    found = train("--config", write(tmp_path, **changes))
-    assert found.returncode == 2
-    assert message in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    done = train("--config", write(tmp_path, **changes))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "run/state.safetensors").exists()
 
 
 def test_a_start_of_another_architecture_is_refused(tmp_path):
     torch.save(ncttt.models.small(width=8).state_dict(), tmp_path / "wide.pth")
-    found = train("--config", write(tmp_path, start=str(tmp_path / "wide.pth")))
-    assert found.returncode == 2
-    assert "wide.pth is of another architecture" in found.stderr
+    done = train("--config", write(tmp_path, start=str(tmp_path / "wide.pth")))
+    assert done.returncode == 2
+    assert "wide.pth is of another architecture" in done.stderr
 
 
 def test_sigterm_leaves_a_run_that_resumes(tmp_path):
@@ -92,7 +92,7 @@ def test_sigterm_leaves_a_run_that_resumes(tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
     assert "stopped; go on with --resume" in errors
     assert "Traceback" not in errors
-    found = train("--config", config, "--resume")
-    assert found.returncode == 0, found.stderr
-    assert "epoch 10/10" in found.stderr
-    assert "epoch 1/10" not in found.stderr
+    done = train("--config", config, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "epoch 10/10" in done.stderr
+    assert "epoch 1/10" not in done.stderr

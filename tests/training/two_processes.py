@@ -10,6 +10,7 @@ import torch
 
 import ncttt
 from ncttt.data import load
+from ncttt.training import loop
 from ncttt.training.processes import mean_of_all, place, process_group
 from ncttt.training.stepping import Stepper
 
@@ -25,7 +26,7 @@ class Recording(Stepper):
 
 def main(synchronise: bool) -> None:
     torch.set_num_threads(1)
-    ncttt.training.loop.Stepper = Recording
+    loop.Stepper = Recording
     torch.manual_seed(0)
     net = ncttt.models.small(num_classes=10, width=4)
     model = ncttt.attach(net, "layer2", ncttt.NCTTT(hidden=32), torch.rand(2, 3, 32, 32)).double()

@@ -161,7 +161,7 @@ def test_a_users_own_method_is_not_saved_as_another(tmp_path):
 
     good = attached("resnet", ncttt.NCTTT())
     ncttt.save(good, tmp_path)
-    with pytest.raises(InputError, match="Mine has no address"):
+    with pytest.raises(InputError, match="Mine has no address from which it could be loaded again"):
         ncttt.save(attached("resnet", Mine(), seed=1), tmp_path)
     assert torch.equal(ncttt.load(tmp_path)(images(2)), good(images(2))), "a refused save touched the old checkpoint"
 

@@ -172,10 +172,10 @@ def _waiting(path: Path) -> Path | None:
     waiting = temporary(path)
     try:
         expected = json.loads(waiting.read_text())["weights_sha256"]
-        found = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
+        weights = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return waiting if found == expected else None
+    return waiting if weights == expected else None
 
 
 def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
@@ -196,9 +196,9 @@ def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {"source_certainty": torch.full((2, 2), -1.0).to(like), **tensors}
 
 
-def check_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], where: str) -> None:
+def check_fit(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], where: str) -> None:
     """Raise an `InputError` that names the first tensor that is not the same in name and shape."""
-    shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (found, own)]
+    shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (theirs, own)]
     if shapes[0] != shapes[1]:
         name = sorted(dict(shapes[0].items() ^ shapes[1].items()))[0]
         there, here = (part.get(name, "missing") for part in shapes)
