@@ -12,6 +12,7 @@ from ncttt.cli import main
 from ncttt.cli.commands.data.corrupt import parse_severities
 from ncttt.data import load
 from ncttt.data.corrupting import DECODED, decoded
+from ncttt.data.corruptions import CORRUPTIONS, EXTRA
 
 
 def test_list_shows_every_set_and_what_is_there(tmp_path, capsys):
@@ -97,6 +98,14 @@ def test_corrupt_a_folder_with_a_bad_image(class_folder, tmp_path, capsys):
     with pytest.warns(UserWarning, match=r"cat/2\.png"):
         assert main([*command, "--skip-bad"]) == 0
     assert load(out, "test", corruption="contrast", severity=1).labels.tolist() == [0, 0, 1, 1]
+
+
+def test_all_are_the_fifteen_and_the_default_is_all_nineteen(tmp_path, class_folder, capsys):
+    command = ["data", "corrupt", str(class_folder), "--split", "all", "--image-size", "32", "--severity", "1"]
+    assert main([*command, "--workers", "1", "--out", str(tmp_path / "15"), "--corruptions", "all"]) == 0
+    assert {path.stem for path in (tmp_path / "15").glob("*.npy")} == {*CORRUPTIONS, "labels"}
+    assert main([*command, "--workers", "1", "--out", str(tmp_path / "19")]) == 0
+    assert {path.stem for path in (tmp_path / "19").glob("*.npy")} == {*CORRUPTIONS, *EXTRA, "labels"}
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ class DataSet:
     def present(self, root: Path) -> bool:
         """Whether its files are there; `check` looks into them."""
         parts = self.hashes or [item.part for item in self.downloads] or [""]
-        return all((self.where(root) / part).exists() for part in parts)
+        return not self.folder or all((self.where(root) / part).exists() for part in parts)
 
     def unfinished(self, root: Path) -> bool:
         """Whether the files are the beginning of a set that is being made."""
@@ -92,8 +92,8 @@ class DataSet:
         return held_out(self.read(root, "train", **options), split)
 
     def require(self, root: Path) -> None:
-        """Raise an `InputError` that says how to get the set, unless its folder is there."""
-        if not self.where(root).is_dir():
+        """Raise an `InputError` that says how to get the set, unless its folder is there, if it has one."""
+        if self.folder and not self.where(root).is_dir():
             raise InputError(f"{self.name} is not in {root}; {self.advice(root)}")
 
     def advice(self, root: Path) -> str:

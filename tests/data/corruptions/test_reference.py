@@ -13,7 +13,7 @@ from ncttt.data.corruptions.registry import BY_NAME
 from ncttt.data.corruptions.textures import textures_for
 
 ALL = CORRUPTIONS + EXTRA
-# Shot noise is sampled by a method of its own, so it is compared as a distribution, in test_corruptions_statistics.py.
+# Shot noise is sampled by a method of its own, so it is compared as a distribution, in test_corruption_statistics.py.
 COMPARABLE = [name for name in ALL if name != "shot_noise"]
 # Where float32, or sums equal but for the last bit, meet truncation: one level at most, in this share of values.
 NEARLY = {

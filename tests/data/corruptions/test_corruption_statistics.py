@@ -199,7 +199,7 @@ def test_constants_at_both_ends_of_the_table(name, cifar, imagenet):
 
 
 def test_documented_constants_are_those_of_the_code():
-    page = Path(__file__).parents[2] / "docs" / "corruptions.md"
+    page = Path(__file__).parents[3] / "docs" / "corruptions.md"
     rows = [line.split("|")[1:5] for line in page.read_text().splitlines() if line.startswith("| ")]
     documented = {name.strip(): cells for name, _, *cells in rows if name.strip() in ALL}
     assert set(documented) == set(ALL)
