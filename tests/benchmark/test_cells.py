@@ -1,5 +1,6 @@
 """From a grid to cells: what is in the key, and what is refused."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import small_grid
 
 import ncttt
 from ncttt import InputError
-from ncttt.benchmark import cells_of
+from ncttt.benchmark import cells_of, run_grid
 from ncttt.benchmark.grid import Entry
 
 
@@ -116,6 +117,15 @@ def test_the_key_depends_on_the_weights_not_on_names(checkpoint, tmp_path):
     assert cells_of(renamed)[0].key == cells_of(grid)[2].key
 
 
+def test_a_method_may_be_a_class_of_ones_own(checkpoint, store):
+    entry = Entry(method="own_method:Sharper", checkpoint=checkpoint, settings={"factor": 3.0})
+    outcome = run_grid(small_grid.grid(checkpoint, methods=[entry], corruptions=["contrast"]), store, executor="here")
+    assert outcome.failures == []
+    (row,) = outcome.rows
+    assert row["method"] == "own_method:Sharper"
+    assert json.loads(row["settings"]).items() >= {"name": "own_method:Sharper", "factor": 3.0}.items()
+
+
 BAD = [
     ({"corruptions": ["fgo"]}, "no corruption 'fgo'; did you mean 'fog'"),
     ({"corruptions": []}, "at least one of its corruptions"),
@@ -149,6 +159,7 @@ def test_what_makes_no_grid_is_told(checkpoint, change, message):
 
 BAD_ENTRIES = [
     ({"method": "nc_tt"}, "no method 'nc_tt'; did you mean 'nc_ttt'"),
+    ({"method": "nowhere:Method"}, "cannot load 'nowhere:Method'"),
     ({"settings": {"lrr": 1}}, "has no setting 'lrr'; did you mean 'lr'"),
     ({"settings": {"channels": 6}}, "was trained with another channels"),
     ({"method": "clust3"}, "clust3 needs a checkpoint trained for it"),

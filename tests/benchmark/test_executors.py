@@ -12,7 +12,7 @@ import small_grid
 from ncttt import InputError
 from ncttt.benchmark import cells_of, executors, run_cells
 from ncttt.benchmark.executors import Failure, Here, Processes, executor
-from ncttt.methods import METHODS, Source
+from ncttt.methods import PTBN
 
 
 def make_here(threads, workers, address, device) -> Here:
@@ -92,12 +92,11 @@ def test_executors_by_name():
 
 
 def test_a_cell_that_fails_is_recorded_with_its_error_and_mended_later(checkpoint, store, monkeypatch):
-    class Broken(Source):
-        def predict(self, model, images):
-            raise RuntimeError("out of luck")
+    def predict(self, model, images):
+        raise RuntimeError("out of luck")
 
     cells = cells_of(small_grid.grid(checkpoint))
-    monkeypatch.setitem(METHODS, "ptbn", Broken)
+    monkeypatch.setattr(PTBN, "predict", predict)
     outcome = run_cells(cells, store)
     assert len(outcome.rows) == 4
     assert {error for _, error in outcome.failures} == {"RuntimeError: out of luck"}
