@@ -10,8 +10,7 @@ from functools import cached_property
 from ncttt.base.errors import InputError
 from ncttt.report.accuracy import AXES, Row
 from ncttt.report.names import corruption_order
-from ncttt.report.page.curves import Curve, curves_of
-from ncttt.report.page.drift import Drift, drifts_of
+from ncttt.report.page.curves import Curve, Drift, curves_of, drifts_of
 from ncttt.report.page.headline import Finding, finding, listed
 from ncttt.report.page.origin import Settings, about, grids_of, settings_of
 from ncttt.report.page.setups import Setup, setups_of

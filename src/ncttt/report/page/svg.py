@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from ncttt.report.page.curves import Curve
-from ncttt.report.page.drift import Drift
+from ncttt.report.page.curves import Curve, Drift
 
 WIDTH, HEIGHT = 360, 250  # as wide as a telephone, so that texts keep their size there
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 12, 40
