@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def origin() -> dict[str, str]:
