@@ -9,7 +9,7 @@ from PIL import Image
 from threadpoolctl import threadpool_info
 
 from ncttt.base.errors import InputError
-from ncttt.data.corruptions import CORRUPTIONS, EXTRA, apply, corrupt, spectral
+from ncttt.data.corruptions import CORRUPTIONS, EXTRA, apply, blur, corrupt
 from ncttt.data.corruptions.contact_sheet import contact_sheet
 from ncttt.data.corruptions.textures import covering
 
@@ -173,10 +173,10 @@ def test_numpy_integers_name_the_same_stream():
 
 
 def test_threads_at_once_leave_the_threads_of_blas_alone(monkeypatch):
-    images, gain = pictures(4), spectral._gain
+    images, gain = pictures(4), blur._gain
     corrupt(images, "defocus_blur", 5)  # whatever is cached is cached now
     pauses = iter([0.05, 0.1, 0.15, 0.2])  # so they overlap, and the first to enter is the first to leave
-    monkeypatch.setattr(spectral, "_gain", lambda *arguments: time.sleep(next(pauses)) or gain(*arguments))
+    monkeypatch.setattr(blur, "_gain", lambda *arguments: time.sleep(next(pauses)) or gain(*arguments))
     before = threadpool_info()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: corrupt(images, "defocus_blur", 5), range(4)))

@@ -8,10 +8,10 @@ from scipy import ndimage, stats
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, table_for
-from ncttt.data.corruptions.ice import ice_pictures
 from ncttt.data.corruptions.noise import level_probabilities
 from ncttt.data.corruptions.randomness import Draws
 from ncttt.data.corruptions.registry import BY_NAME
+from ncttt.data.corruptions.textures import ice_pictures
 from ncttt.data.corruptions.weather import plasma
 
 ALL = CORRUPTIONS + EXTRA
