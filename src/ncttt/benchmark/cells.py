@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.adapt.protocols import PROTOCOLS
-from ncttt.base.errors import InputError, nearest
+from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.entries import checkpoints_of, method_of, steps_of
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.scenarios import CLEAN, DrawnImages, ImageDraw, Scenario
 from ncttt.benchmark.streams import parse_order
-from ncttt.data import DATA_SETS, data_root
-from ncttt.data.corruptions import CORRUPTIONS, EXTRA, table_for
+from ncttt.data import data_root
+from ncttt.data.corruptions import expand_corruptions, table_for
+from ncttt.data.sets.registry import is_folder
 from ncttt.methods.settings import settings_of
 from ncttt.zoo.checkpoint import description
 
-NAMES = {"all": CORRUPTIONS, "extra": EXTRA}
 Setup = tuple[str, str]  # protocol and order
 
 
@@ -39,20 +39,10 @@ def image_draws(grid: Grid) -> list[ImageDraw]:
     """The images of a grid, set by set, in places that do not depend on the folder a process runs in."""
     names = [grid.data] if isinstance(grid.data, str) else grid.data
     check_once(names, "data")
-    folders = [str(Path(name).absolute()) if name not in DATA_SETS and Path(name).is_dir() else None for name in names]
+    folders = [str(Path(name).absolute()) if is_folder(name) else None for name in names]
     root = str(data_root(grid.root).absolute())
     chosen = zip(names, folders, strict=True)
     return [ImageDraw(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
-
-
-def corruption_names(given: Iterable[str]) -> list[str]:
-    """Corruptions by their names, those of a group one by one."""
-    names = [name for word in given for name in NAMES.get(word, (word,))]
-    for name in names:
-        if name not in (CLEAN, *CORRUPTIONS, *EXTRA):
-            raise InputError(f"no corruption {name!r}{nearest(name, [CLEAN, *NAMES, *CORRUPTIONS, *EXTRA])}")
-    check_once(names, "corruption")
-    return names
 
 
 def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
@@ -110,7 +100,7 @@ def _streams(
 
 def _scenarios(grid: Grid, draw: ImageDraw) -> list[list[Scenario]]:
     """One list of scenarios for each severity; clean images come once, first."""
-    names, drawn = corruption_names(grid.corruptions), draw.read()
+    names, drawn = expand_corruptions(grid.corruptions), draw.read()
     _, height, width, _ = drawn.images.shape
     table = table_for(height, width, grid.constants)
     shifts = [name for name in names if name != CLEAN]

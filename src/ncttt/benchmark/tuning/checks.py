@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 from ncttt.base.errors import InputError
-from ncttt.benchmark.cells import corruption_names, image_draws
+from ncttt.benchmark.cells import image_draws
 from ncttt.benchmark.entries import check_stop
 from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.grid_checks import check_grid, check_least
 from ncttt.benchmark.tuning.config import Tuning
 from ncttt.benchmark.tuning.trials import combinations, grid_of
-from ncttt.data.corruptions import CORRUPTIONS, table_for
+from ncttt.data.corruptions import CORRUPTIONS, expand_corruptions, table_for
 from ncttt.methods import METHODS
 from ncttt.methods.settings import method_from
 from ncttt.training.job import Job
@@ -93,7 +93,7 @@ def _check_method(tuning: Tuning, job: Job | None) -> None:
 
 def _check_images(tuning: Tuning) -> None:
     check_least("confirm", tuning.confirm, 0)
-    corruption_names(tuning.corruptions)
+    expand_corruptions(tuning.corruptions)
     steps = tuning.adapted.get("steps")
     still = Entry(method="ptbn", checkpoint="", steps=None if steps is None else sorted(steps))
     check_grid(grid_of(tuning, still, fresh=False))
