@@ -149,16 +149,16 @@ def tuned(name: str) -> Table:
     settings = list(rows[0])[: list(rows[0]).index("on")]
     varied = [key for key in settings if key != "steps" and len({row[key] for row in rows}) > 1] or ["lr"]
     counts = sorted({int(row["steps"]) for row in rows})
-    found: dict[str, dict[str, Number]] = {}
+    gains: dict[str, dict[str, Number]] = {}
     for row in rows:
         label = ", ".join(f"{key.rpartition('.')[2]} {row[key]}" for key in varied if row[key]) or "as it stands"
         column = _steps(int(row["steps"])) + " on fresh images" * (row["on"] == "fresh")
-        found.setdefault(label, {})[column] = gain({**row, "difference": row["gain"]})
+        gains.setdefault(label, {})[column] = gain({**row, "difference": row["gain"]})
     columns = [_steps(count) for count in counts]
     columns += [
-        fresh for column in columns if any((fresh := f"{column} on fresh images") in one for one in found.values())
+        fresh for column in columns if any((fresh := f"{column} on fresh images") in one for one in gains.values())
     ]
-    lines = [Line(label, tuple(one.get(column) for column in columns)) for label, one in found.items()]
+    lines = [Line(label, tuple(one.get(column) for column in columns)) for label, one in gains.items()]
     return Table("", "settings", tuple(columns), tuple(sorted(lines, key=lambda line: line.name)))
 
 
@@ -248,8 +248,8 @@ TABLES: dict[str, Callable[[], Table]] = {
 def filled(text: str) -> str:
     """The README with its tables as the files beside it say."""
 
-    def put(found: re.Match[str]) -> str:
-        return f"<!-- {found[1]} -->\n\n{render(TABLES[found[1]]())}\n<!-- / -->"
+    def put(match: re.Match[str]) -> str:
+        return f"<!-- {match[1]} -->\n\n{render(TABLES[match[1]]())}\n<!-- / -->"
 
     return re.sub(r"<!-- ([a-z0-9_ ]+) -->.*?<!-- / -->", put, text, flags=re.DOTALL)
 

@@ -61,8 +61,8 @@ def comparisons(store: Store) -> Iterator[Row]:
 
 
 def _compared(store: Store, first: Run, second: Run, protocol: str) -> Iterator[Row]:
-    found = compare(store, first[0], second[0], checkpoint=first[1], other_checkpoint=second[1], protocol=protocol)
-    for corruption, one in [*found.each.items(), ("mean", found.overall)]:
+    comparison = compare(store, first[0], second[0], checkpoint=first[1], other_checkpoint=second[1], protocol=protocol)
+    for corruption, one in [*comparison.each.items(), ("mean", comparison.overall)]:
         yield {
             **_pair(first, second, protocol, corruption),
             "first_accuracy": one.first,
@@ -97,18 +97,18 @@ def measured(path: Path) -> list[Row]:
 def accuracy(run: Run, protocol: str, corruption: str) -> Number | None:
     """Of a method on a checkpoint, in percent; `mean` is that over the corruptions; None if it was not measured."""
     asked = CORRUPTIONS if corruption == "mean" else (corruption,)
-    found = [
+    accuracies = [
         100 * row["accuracy"]
         for row in measured(ROWS)
         if (row["method"], row["checkpoint"], row["protocol"]) == (*run, protocol) and row["corruption"] in asked
     ]
-    return Number(average(found)) if len(found) == len(asked) else None
+    return Number(average(accuracies)) if len(accuracies) == len(asked) else None
 
 
 def paper(label: str, corruption: str = AVERAGE) -> Number | None:
     """What the paper has, None for a method or corruption that it lacks."""
-    found = find("cifar10", 5, corruption, label)
-    return found and Number(found.accuracy)
+    row = find("cifar10", 5, corruption, label)
+    return row and Number(row.accuracy)
 
 
 def gain(row: dict[str, str]) -> Number:
@@ -120,8 +120,8 @@ def gain(row: dict[str, str]) -> Number:
 def compared(first: Run, second: Run, protocol: str, corruption: str = "mean") -> Number | None:
     """What was found for two methods, None if they were not compared."""
     asked = _pair(first, second, protocol, corruption)
-    found = [row for row in read(COMPARISONS) if asked.items() <= row.items()]
-    return gain(found[0]) if found else None
+    rows = [row for row in read(COMPARISONS) if asked.items() <= row.items()]
+    return gain(rows[0]) if rows else None
 
 
 def of_steps(run: Run, protocol: str, corruption: str = "mean") -> Number | None:

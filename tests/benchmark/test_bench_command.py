@@ -19,13 +19,13 @@ def arguments(checkpoint, tmp_path) -> list[str]:
 
 def test_a_grid_its_table_and_its_rows(arguments, tmp_path, capsys):
     assert main(arguments) == 0
-    found = capsys.readouterr()
-    assert [line.split("\t")[0] for line in found.out.splitlines()] == ["method", "ptbn", "nc_ttt"]
-    assert "4 cells, 0 done before, 4 to measure" in found.err
+    printed = capsys.readouterr()
+    assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["method", "ptbn", "nc_ttt"]
+    assert "4 cells, 0 done before, 4 to measure" in printed.err
     assert main([*arguments, "--json"]) == 0
-    found = capsys.readouterr()
-    assert len(json.loads(found.out)) == 4
-    assert "0 to measure" in found.err
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)) == 4
+    assert "0 to measure" in printed.err
     store, out = str(tmp_path / "rows.sqlite"), str(tmp_path / "rows.csv")
     assert main(["rows", "export", store, out]) == 0
     assert main(["rows", "seed", str(tmp_path / "other.sqlite"), out]) == 0
@@ -80,9 +80,9 @@ def test_failed_cells_are_told_after_the_others_are_kept(arguments, tmp_path, ca
     assert main(arguments) == 2
     assert "2 cells failed, the others are kept" in capsys.readouterr().err
     assert main(["rows", "show", str(tmp_path / "rows.sqlite")]) == 0
-    found = capsys.readouterr().out
-    assert "nc_ttt" in found
-    assert "failed: ptbn" in found
+    printed = capsys.readouterr().out
+    assert "nc_ttt" in printed
+    assert "failed: ptbn" in printed
 
 
 def test_a_store_that_is_not_there_is_told(capsys):

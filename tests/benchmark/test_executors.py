@@ -51,9 +51,9 @@ def dies(number: int) -> None:
 
 @pytest.mark.parametrize("runs", [Here(), Processes(2)])
 def test_a_task_that_fails_does_not_stop_the_rest(runs):
-    found = dict(runs.run(square, range(6)))
-    assert found.pop(3) == Failure("ValueError: three is too many")
-    assert found == {n: n * n for n in (0, 1, 2, 4, 5)}
+    results = dict(runs.run(square, range(6)))
+    assert results.pop(3) == Failure("ValueError: three is too many")
+    assert results == {n: n * n for n in (0, 1, 2, 4, 5)}
 
 
 def test_a_task_whose_worker_dies_is_tried_again(tmp_path):
@@ -61,9 +61,9 @@ def test_a_task_whose_worker_dies_is_tried_again(tmp_path):
 
 
 def test_only_the_task_that_kills_its_worker_is_given_up():
-    found = dict(Processes(2).run(dies_at_two, range(6)))
-    assert found.pop(2) == Failure("the worker process died 3 times")
-    assert found == {n: n for n in (0, 1, 3, 4, 5)}
+    results = dict(Processes(2).run(dies_at_two, range(6)))
+    assert results.pop(2) == Failure("the worker process died 3 times")
+    assert results == {n: n for n in (0, 1, 3, 4, 5)}
 
 
 def test_workers_that_cannot_start_are_told(monkeypatch):

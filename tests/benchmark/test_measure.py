@@ -54,7 +54,7 @@ def test_any_method_may_leave_batches_to_the_source(checkpoint, tmp_path, method
 def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
     entry = Entry(method="nc_ttt", checkpoint=checkpoint, steps=[0, 1, 3])
     (cell,) = only(checkpoint, entry, corruptions=["contrast"], protocols=[protocol], seeds=[5])
-    found = measure(cell, tmp_path)
+    result = measure(cell, tmp_path)
 
     images, labels = corrupted("contrast")
     order = shuffled(len(images), 5, 0)
@@ -70,9 +70,9 @@ def test_a_row_is_what_a_plain_loop_finds(checkpoint, tmp_path, protocol):
     probabilities = logits[-1].double().softmax(1).numpy()
     source = ncttt.load(checkpoint)(floats(images)).argmax(1).numpy()
 
-    row = found.columns
-    assert (found.predicted == predicted).all()
-    assert (found.right == (predicted == labels)).all()
+    row = result.columns
+    assert (result.predicted == predicted).all()
+    assert (result.right == (predicted == labels)).all()
     assert row["accuracy"] == pytest.approx((predicted[-1] == labels).mean())
     assert row["class_accuracy"] == pytest.approx(balanced_accuracy_score(labels, predicted[-1]))
     assert row["nll"] == pytest.approx(log_loss(labels, probabilities, labels=range(10)))
@@ -113,17 +113,17 @@ def test_continual_goes_on_through_all_corruptions_and_mixed_shuffles_them(check
         for start in range(0, 120, 40):
             logits.append(adapter(floats(images[order[start : start + 40]])))
             truth.append(labels[order[start : start + 40]])
-    found = measure(continual, tmp_path)
-    assert (found.predicted[-1] == torch.cat(logits).argmax(1).numpy()).all()
+    result = measure(continual, tmp_path)
+    assert (result.predicted[-1] == torch.cat(logits).argmax(1).numpy()).all()
     right = torch.cat(logits).argmax(1).numpy() == np.concatenate(truth)
-    assert json.loads(found.columns["accuracy_of_parts"]) == {
+    assert json.loads(result.columns["accuracy_of_parts"]) == {
         "gaussian_noise": pytest.approx(right[:120].mean()),
         "contrast": pytest.approx(right[120:].mean()),
     }
-    found = measure(mixed, tmp_path)
-    assert found.columns["images"] == 120
-    parts = json.loads(found.columns["accuracy_of_parts"])
-    assert np.mean(list(parts.values())) == pytest.approx(found.columns["accuracy"])  # equal shares
+    result = measure(mixed, tmp_path)
+    assert result.columns["images"] == 120
+    parts = json.loads(result.columns["accuracy_of_parts"])
+    assert np.mean(list(parts.values())) == pytest.approx(result.columns["accuracy"])  # equal shares
 
 
 def test_online_differs_from_episodic_only_because_it_remembers(checkpoint, tmp_path):

@@ -137,8 +137,8 @@ def children(parent: int) -> list[int]:
 
 
 def descendants(parent: int) -> list[int]:
-    found = children(parent)
-    return found + [pid for child in found for pid in descendants(child)]
+    own = children(parent)
+    return own + [pid for child in own for pid in descendants(child)]
 
 
 def everyone() -> list[int]:

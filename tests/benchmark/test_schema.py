@@ -38,9 +38,9 @@ def old(tmp_path) -> Path:
 
 def version(path: Path) -> int:
     base = sqlite3.connect(path)
-    (found,) = base.execute("PRAGMA user_version").fetchone()
+    (number,) = base.execute("PRAGMA user_version").fetchone()
     base.close()
-    return found
+    return number
 
 
 def check(store: Store) -> None:

@@ -16,15 +16,15 @@ def pair(generator, batches=40, size=50, shift=0.1):
 
 def test_the_mean_is_the_plain_difference_of_accuracies():
     first, second = pair(np.random.default_rng(0))
-    found = paired_difference([first], [second], 50)
-    assert found.mean == pytest.approx(first.mean() - second.mean())
-    assert found.low < found.mean < found.high
+    difference = paired_difference([first], [second], 50)
+    assert difference.mean == pytest.approx(first.mean() - second.mean())
+    assert difference.low < difference.mean < difference.high
 
 
 def test_intervals_cover_the_truth_as_often_as_they_promise():
     generator = np.random.default_rng(1)
-    found = [paired_difference([a], [b], 50, resamples=400) for a, b in (pair(generator) for _ in range(200))]
-    covered = np.mean([result.low <= 0.1 <= result.high for result in found])
+    differences = [paired_difference([a], [b], 50, resamples=400) for a, b in (pair(generator) for _ in range(200))]
+    covered = np.mean([result.low <= 0.1 <= result.high for result in differences])
     assert 0.89 <= covered <= 0.98
     naive = [paired_difference([a], [b], 1, resamples=400) for a, b in (pair(generator) for _ in range(100))]
     assert (
@@ -49,8 +49,10 @@ def test_a_stream_that_remembers_is_drawn_in_blocks():
 @pytest.mark.parametrize("batches", [4, 8])
 def test_intervals_of_few_batches_are_wide_enough(batches):
     generator = np.random.default_rng(3)
-    found = [paired_difference([a], [b], 50, resamples=400) for a, b in (pair(generator, batches) for _ in range(200))]
-    assert np.mean([result.low <= 0.1 <= result.high for result in found]) > 0.9
+    differences = [
+        paired_difference([a], [b], 50, resamples=400) for a, b in (pair(generator, batches) for _ in range(200))
+    ]
+    assert np.mean([result.low <= 0.1 <= result.high for result in differences]) > 0.9
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3])

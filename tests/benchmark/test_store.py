@@ -193,12 +193,12 @@ def test_a_folder_without_write_permission_is_told(tmp_path):
         Store(tmp_path / "rows.sqlite")
 
 
-def fastest(query: Callable[[], Sized], found: int) -> float:
+def fastest(query: Callable[[], Sized], rows: int) -> float:
     """Seconds of the quickest of three tries."""
     seconds = []
     for _ in range(3):
         start = time.perf_counter()
-        assert len(query()) == found
+        assert len(query()) == rows
         seconds.append(time.perf_counter() - start)
     return min(seconds)
 

@@ -200,14 +200,14 @@ def test_tuning_is_a_command(checkpoint, tmp_path, capsys):
         str(tmp_path),
     ]
     assert main([*arguments, *more, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {trial["settings"]["lr"] for trial in found["trials"]} == {0.01, 0.05}
-    assert found["confirmed"][0]["settings"] == found["trials"][0]["settings"]
+    printed = json.loads(capsys.readouterr().out)
+    assert {trial["settings"]["lr"] for trial in printed["trials"]} == {0.01, 0.05}
+    assert printed["confirmed"][0]["settings"] == printed["trials"][0]["settings"]
     assert main([*arguments, *more, "--csv", str(tmp_path / "trials.csv")]) == 0
     assert "on fresh images" in capsys.readouterr().out
     lines = list(csv.DictReader((tmp_path / "trials.csv").open()))
     assert [line["on"] for line in lines] == ["tuning", "tuning", "fresh"]
-    for line, trial in zip(lines, [*found["trials"], *found["confirmed"]], strict=True):
+    for line, trial in zip(lines, [*printed["trials"], *printed["confirmed"]], strict=True):
         assert (float(line["lr"]), float(line["accuracy"])) == (trial["settings"]["lr"], trial["accuracy"])
         assert float(line["gain"]) == trial["gain"]["mean"]
     assert main([*arguments, "--split", "test"]) == 2

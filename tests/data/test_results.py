@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ncttt.benchmark import read_rows
 from ncttt.benchmark.measure import measure
-from ncttt.benchmark.table import read_csv
 from ncttt.data.corruptions import CORRUPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def test_the_tables_of_the_findings_are_those_of_the_files_beside_them(script):
 
 
 def test_every_method_was_measured_on_all_corruptions_and_enough_images(script):
-    rows = list(read_csv(ROWS))
+    rows = read_rows(ROWS)
     measured = {(row["method"], row["checkpoint"], row["protocol"]) for row in rows}
     study = script("study_rows")
     for name, own in study.OWN.items():
@@ -39,6 +39,15 @@ def test_every_method_was_measured_on_all_corruptions_and_enough_images(script):
         own = [row for row in rows if (row["method"], row["checkpoint"], row["protocol"]) == way]
         assert {row["corruption"] for row in own} == {"clean", *CORRUPTIONS}
         assert all(row["images"] >= 2000 and "changes" not in row["commit"] for row in own)
+
+
+@pytest.mark.network
+def test_the_committed_rows_are_the_cells_of_the_study(script, cifar10_root, monkeypatch):
+    monkeypatch.setenv("NCTTT_DATA", str(cifar10_root))
+    keys = [row["key"] for path in sorted(ROWS.parent.glob("cifar10c_*.csv")) for row in read_rows(path)]
+    planned = [cell.key for cell, _ in script("check_results").committed()]
+    assert sorted(planned) == sorted(keys)
+    assert len(keys) == 912
 
 
 @pytest.mark.network
