@@ -9,7 +9,7 @@ from PIL import Image
 
 from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.cli.commands.data import parse_severities
+from ncttt.cli.commands.data._words import parse_severities
 from ncttt.data import load
 from ncttt.data.decoded import NAME, decoded
 
