@@ -73,9 +73,9 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     @cached_property
     def announced(self) -> dict[str, str]:
         """The addresses of what other packages announce, by name; nothing of theirs is imported."""
-        addresses = {point.name: f"{point.module}:{point.attr}" for point in entry_points(group=self.group)}
-        # What comes with this package goes before: nobody may replace it unnoticed.
-        return {name: address for name, address in addresses.items() if name not in self._built_in()}
+        own = self._built_in()  # goes before: nobody may replace it unnoticed
+        points = [point for point in entry_points(group=self.group) if point.name not in own]
+        return {point.name: f"{point.module}:{point.attr}" for point in points}
 
     @cached_property
     def _loaders(self) -> Mapping[str, Loader[Thing] | str]:

@@ -38,7 +38,7 @@ def _run(arguments: Sequence[str]) -> None:
     command, rest = find(arguments)
     if command.commands:
         print(group_help(command), end="")
-        return
+        raise SystemExit(0)  # as the help of a command ends
     from ncttt.cli.parser import run_command  # jsonargparse takes 0.2 s, which a list of commands does without
 
     run_command(command, rest)

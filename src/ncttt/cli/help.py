@@ -100,7 +100,7 @@ def first_sentence(text: str) -> str:
     >>> first_sentence("Train jointly; killed, it goes on.")
     'Train jointly.'
     """
-    return re.split(r"[;.:](?:\s|$)", text)[0] + "."
+    return re.split(r"[;.:](?:\s|$)", text)[0] + "." if text else ""
 
 
 def _titled(title: str, lines: Lines) -> Lines:
