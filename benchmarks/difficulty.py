@@ -2,7 +2,7 @@
 
     python benchmarks/difficulty.py --weights resnet20-cifar10.safetensors --out results/corruption_difficulty.csv
 
-The weights are those of `ncttt.nets.resnet_cifar` for CIFAR-10, trained on images normalised with ImageNet's mean and
+The weights are those of `ncttt.nets.resnet` for CIFAR-10, trained on images normalised with ImageNet's mean and
 standard deviation. The test split is corrupted on the fly (seed 0) and predicted with source statistics.
 """
 
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--severity", type=int, default=5)
     parser.add_argument("--root", help="where CIFAR-10 lies; default as in `ncttt data get`")
     options = parser.parse_args()
-    net = ncttt.nets.resnet_cifar()
+    net = ncttt.nets.resnet()
     net.load_state_dict(load_file(options.weights))
     model = ncttt.Branched(net, None, ncttt.Source(), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)).eval()
     source = {"network": "resnet20", "seed": 0, **origin()}

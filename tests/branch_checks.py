@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 import ncttt
 from ncttt.methods.ttt_flow.flow import Flow
-from ncttt.testing.classifiers import attached, images
+from ncttt.testing.cases import attached, images
 
 
 def check_clusters_belong_to_positions() -> None:

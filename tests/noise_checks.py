@@ -6,8 +6,7 @@ from torch.nn import functional as F
 
 import ncttt
 from ncttt import noise
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import attached, images
+from ncttt.testing.cases import Case, attached, images
 
 PLAIN = {"scaling": "none", "conditional": False, "discriminator_norm": True, "hidden": 32}
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 import ncttt
 from ncttt.methods.lame import AFFINITIES
-from ncttt.testing.classifiers import attached, images
+from ncttt.testing.cases import attached, images
 
 
 def slow_entropy(logits: Tensor) -> float:

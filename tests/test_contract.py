@@ -4,8 +4,7 @@ import pytest
 
 from contract import RandomToy
 from ncttt.methods import METHODS
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import CLASSIFIERS
+from ncttt.testing.cases import CLASSIFIERS, Case
 from ncttt.testing.contract import CHECKS
 
 # TENT moves BatchNorm layers unless it is told otherwise, and a transformer has none.

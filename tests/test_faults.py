@@ -20,8 +20,7 @@ from ncttt.model.snapshot import Snapshot
 from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
 from ncttt.testing import contract
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import images
+from ncttt.testing.cases import Case, images
 
 
 def shared_noise(monkeypatch):

@@ -13,8 +13,7 @@ import ncttt
 from contract import RandomToy
 from ncttt import InputError
 from ncttt.model.norm import blend, statistics
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import CLASSES, attached, images, resnet
+from ncttt.testing.cases import CLASSES, Case, attached, images, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 

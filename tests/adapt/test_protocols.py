@@ -11,8 +11,7 @@ import ncttt
 from contract import RandomToy
 from ncttt import InputError
 from ncttt.adapt import PROTOCOLS, Protocol
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import images
+from ncttt.testing.cases import Case, images
 
 THREES = Protocol("threes", "forgets after three batches", batches=3)
 

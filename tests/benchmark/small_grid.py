@@ -8,7 +8,7 @@ import torch
 
 import ncttt
 from ncttt.benchmark.grid import Entry, Grid
-from ncttt.benchmark.table import Row
+from ncttt.benchmark.rows import Row
 from ncttt.data import batches, load
 
 VARYING = ("images_per_second", "peak_memory_mib", "commit", "machine", "versions")  # from run to run

@@ -8,7 +8,7 @@ import yaml
 
 from ncttt.benchmark import Tuning
 from ncttt.benchmark.tuning import check_tuning
-from ncttt.benchmark.tuning.models import changed
+from ncttt.benchmark.tuning.run import changed
 from ncttt.benchmark.tuning.trials import combinations
 from ncttt.cli import main
 from ncttt.training import read_job

@@ -16,7 +16,7 @@ import small_grid
 import yaml
 
 from ncttt.benchmark import Store
-from ncttt.benchmark.table import Row
+from ncttt.benchmark.rows import Row
 
 CELLS = 72
 

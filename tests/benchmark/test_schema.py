@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ncttt.benchmark import Store, read_rows
-from ncttt.benchmark.table import COLUMNS
+from ncttt.benchmark.rows import COLUMNS
 
 MEASURED = [("a", "episodic", "random"), ("b", "mixed", "random"), ("c", "mixed", "dirichlet(0.1)")]
 NOW = {"a": ("episodic", "random"), "b": ("continual", "mixed"), "c": ("continual", "mixed(dirichlet(0.1))")}

@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from ncttt import InputError
 from ncttt.benchmark import Store, cells_of, run_cells
+from ncttt.benchmark.rows import COLUMNS
 from ncttt.benchmark.schema import transaction
-from ncttt.benchmark.table import COLUMNS
 
 
 def test_a_second_run_measures_nothing_and_force_measures_again(checkpoint, store):

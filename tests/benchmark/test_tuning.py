@@ -12,7 +12,7 @@ import ncttt
 from ncttt import InputError
 from ncttt.benchmark import Tuning, run_cells, tune
 from ncttt.benchmark.tuning import check_tuning
-from ncttt.benchmark.tuning.models import changed, train_once
+from ncttt.benchmark.tuning.run import changed, train_once
 from ncttt.benchmark.tuning.trials import cells_of_trials, combinations, planned, ranked
 from ncttt.training.job import read_job
 

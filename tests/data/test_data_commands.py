@@ -150,7 +150,7 @@ def test_nothing_is_decoded_for_a_run_that_cannot_succeed(pets, wrong, said, cap
     def never(*_):
         raise AssertionError("decoded")
 
-    monkeypatch.setattr("ncttt.data.image_files.decode", never)
+    monkeypatch.setattr("ncttt.data.files.image_files.decode", never)
     assert main([*command, *wrong]) == 2
     assert said in capsys.readouterr().err
 

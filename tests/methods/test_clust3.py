@@ -10,7 +10,7 @@ from sklearn.metrics import mutual_info_score
 import ncttt
 from branch_checks import check_clusters_belong_to_positions
 from ncttt.methods.clust3 import mutual_information
-from ncttt.testing.classifiers import CLASSIFIERS, attached, images
+from ncttt.testing.cases import CLASSIFIERS, attached, images
 
 
 def test_positions_and_clusters_are_not_mixed():

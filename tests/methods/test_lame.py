@@ -15,9 +15,8 @@ import prediction_checks
 from ncttt import InputError
 from ncttt.methods.lame import AFFINITIES, adjust
 from ncttt.methods.settings import method_from, settings_of
-from ncttt.model.penultimate import penultimate_features
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, Branching, attached, images, resnet
+from ncttt.model.features import penultimate_features
+from ncttt.testing.cases import CLASSES, CLASSIFIERS, Branching, Case, attached, images, resnet
 from ncttt.testing.contract import CHECKS
 
 SETTINGS = {"weight": 1.0, "max_steps": 100, "tolerance": 1e-8}

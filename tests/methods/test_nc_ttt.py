@@ -10,8 +10,7 @@ import ncttt
 import noise_checks
 from ncttt import InputError
 from ncttt.methods.nc_ttt.branch import Whiten
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import attached, images
+from ncttt.testing.cases import Case, attached, images
 
 CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
 

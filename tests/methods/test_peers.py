@@ -11,7 +11,7 @@ from torch import nn
 
 import ncttt
 from ncttt.methods.ttt import TTT
-from ncttt.testing.classifiers import images, resnet
+from ncttt.testing.cases import images, resnet
 
 pytest.importorskip("torch_ttt")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ncttt
-from ncttt.testing.classifiers import attached, images
+from ncttt.testing.cases import attached, images
 
 
 def predicted(method: ncttt.Method) -> torch.Tensor:

@@ -8,8 +8,7 @@ import ncttt
 import prediction_checks
 from ncttt import InputError
 from ncttt.methods.settings import method_from, settings_of
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import attached, images, resnet
+from ncttt.testing.cases import Case, attached, images, resnet
 from ncttt.testing.contract import CHECKS
 
 

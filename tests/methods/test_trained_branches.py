@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ncttt
 from ncttt.methods import METHODS
-from ncttt.training.evaluation import held_out_metrics
+from ncttt.training.epoch import held_out_metrics
 
 BRANCHED = [method for method in METHODS.values() if method.has_branch]
 every_method = pytest.mark.parametrize("method", BRANCHED, ids=lambda method: method.name)

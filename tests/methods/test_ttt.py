@@ -10,7 +10,7 @@ import ncttt
 from branch_checks import check_rotation_labels
 from ncttt.methods.ttt import PooledBody, rotate_all, rotate_each
 from ncttt.methods.ttt.tail import copy_tail
-from ncttt.testing.classifiers import CLASSIFIERS, attached, images
+from ncttt.testing.cases import CLASSIFIERS, attached, images
 
 F_SHAPE = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 0], [1, 0, 0]])[:3]
 

@@ -9,7 +9,7 @@ from torch import nn
 import ncttt
 from branch_checks import check_log_determinant_by_jacobian, random_flow
 from ncttt.methods.ttt_flow.flow import Flow, Standardise
-from ncttt.testing.classifiers import CLASSIFIERS, attached, images
+from ncttt.testing.cases import CLASSIFIERS, attached, images
 
 
 def test_log_determinant_is_that_of_the_jacobian():

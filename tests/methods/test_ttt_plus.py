@@ -11,8 +11,7 @@ import ncttt
 from ncttt.methods.ttt_plus.branch import contrastive_accuracy, contrastive_loss
 from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments, coral_distance, covariance, mean_distance
 from ncttt.testing import contract
-from ncttt.testing.cases import Case
-from ncttt.testing.classifiers import CLASSIFIERS, attached, images
+from ncttt.testing.cases import CLASSIFIERS, Case, attached, images
 
 
 def test_contrastive_loss_by_a_slow_loop():

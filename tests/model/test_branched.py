@@ -9,8 +9,18 @@ from torch import nn
 import ncttt
 from ncttt import InputError
 from ncttt.model.norm import statistics
-from ncttt.testing.cases import assert_same, fingerprint
-from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, Branching, ViT, attached, images, resnet, vgg
+from ncttt.testing.cases import (
+    CLASSES,
+    CLASSIFIERS,
+    Branching,
+    ViT,
+    assert_same,
+    attached,
+    fingerprint,
+    images,
+    resnet,
+    vgg,
+)
 
 
 def runs_of(module: nn.Module) -> dict[str, int]:

@@ -14,8 +14,7 @@ import ncttt
 from ncttt import InputError
 from ncttt.data.corruptions import corrupt
 from ncttt.model.certainty import source_levels
-from ncttt.testing.cases import always, never
-from ncttt.testing.classifiers import attached, images, resnet
+from ncttt.testing.cases import always, attached, images, never, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 

@@ -6,8 +6,7 @@ from torch import nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.norm import batch_norms, batch_share, blend, statistics
-from ncttt.testing.cases import assert_same, fingerprint
-from ncttt.testing.classifiers import images, resnet, vgg
+from ncttt.testing.cases import assert_same, fingerprint, images, resnet, vgg
 
 
 def layer_and_input() -> tuple[nn.BatchNorm2d, torch.Tensor]:

@@ -9,7 +9,7 @@ from ncttt import METHODS, InputError
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report import paper_accuracy, paper_rows, paper_table
 from ncttt.report.paper import TITLES, find, our_name, paper_names
-from ncttt.report.paper.names import NAMES
+from ncttt.report.paper.rows import NAMES
 
 
 @pytest.fixture(scope="module")

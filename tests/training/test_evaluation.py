@@ -8,7 +8,7 @@ import torch
 
 import ncttt
 from ncttt.data import load
-from ncttt.training.evaluation import held_out_metrics
+from ncttt.training.epoch import held_out_metrics
 
 HEALTHY = {"auxiliary": 0.4, "bayes_floor": 0.2, "spread": 1.0}
 

@@ -17,8 +17,8 @@ import torch
 import ncttt
 from ncttt import InputError
 from ncttt.data import load
-from ncttt.training.evaluation import held_out_metrics
-from ncttt.training.state import read_facts
+from ncttt.training.epoch import held_out_metrics
+from ncttt.training.run import read_facts
 
 SETTINGS = {"epochs": 3, "batch_size": 32, "augment": "pad_crop_flip", "seed": 3}
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 import ncttt
 from ncttt import InputError
 from ncttt.data import load
-from ncttt.testing.classifiers import attached
+from ncttt.testing.cases import attached
 from ncttt.training import Epoch, Observer
 from ncttt.training.joint import JointLoss
 from ncttt.training.stepping import Stepper

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 import ncttt
 from ncttt import InputError
-from ncttt.training.warm import start_digest, warm_start
+from ncttt.training.start import start_digest, warm_start
 
 
 def net(classes: int = 10, width: int = 4) -> torch.nn.Module:

@@ -11,7 +11,7 @@ from ncttt import InputError, Recipe, models
 from ncttt.data import batches, load
 from ncttt.training import Job, run_job
 from ncttt.training.launch import build_model
-from ncttt.training.whitening import whiten_stem
+from ncttt.training.start import whiten_stem
 
 
 def correlated_images(count=64):

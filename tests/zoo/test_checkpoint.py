@@ -12,7 +12,7 @@ from torch import nn
 import ncttt
 from ncttt import InputError
 from ncttt.noise import StudentT
-from ncttt.testing.classifiers import CLASSES, Branching, attached, images, resnet
+from ncttt.testing.cases import CLASSES, Branching, attached, images, resnet
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

@@ -4,7 +4,7 @@ from .cells import cells_of
 from .driver import Outcome, raise_failures, run_cells, run_grid
 from .executors import executor
 from .grid import Entry, Grid
-from .reading import read_rows
+from .rows import read_rows
 from .scenarios import ImageDraw, Scenario
 from .statistics import Difference, paired_difference
 from .store import Store

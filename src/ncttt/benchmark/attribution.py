@@ -18,9 +18,8 @@ from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
 from ncttt.benchmark import executors
 from ncttt.benchmark.cell import Cell
-from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.cells import cells_of, checkpoints_of
 from ncttt.benchmark.driver import Failures, run_cells
-from ncttt.benchmark.entries import checkpoints_of
 from ncttt.benchmark.grid import BLEND, Entry, Grid
 from ncttt.benchmark.paired import by_seed
 from ncttt.benchmark.statistics import Difference, mean_difference, paired_difference

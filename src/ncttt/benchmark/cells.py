@@ -1,4 +1,4 @@
-"""From a grid to its cells: names looked up, what contradicts itself refused, nothing computed yet."""
+"""From a grid to its cells: names looked up, methods made, what contradicts itself refused, nothing computed yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
-from ncttt.benchmark.entries import checkpoints_of, method_of, steps_of
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.scenarios import CLEAN, DrawnImages, ImageDraw, Scenario
@@ -19,7 +18,8 @@ from ncttt.benchmark.streams import parse_order
 from ncttt.data import data_root
 from ncttt.data.corruptions import expand_corruptions, table_for
 from ncttt.data.sets.registry import is_folder
-from ncttt.methods.settings import settings_of
+from ncttt.methods import METHODS, Method
+from ncttt.methods.settings import method_from, settings_of
 from ncttt.zoo.checkpoint import description
 
 Setup = tuple[str, str]  # protocol and order
@@ -137,3 +137,51 @@ def _check_conflicts(cells: Iterable[Cell]) -> None:
             raise InputError(
                 f"two entries are called {cell.label!r} on {cell.checkpoint}; give each a label of its own"
             )
+
+
+def checkpoints_of(entry: Entry) -> list[str]:
+    """The checkpoints of an entry, however many there are."""
+    checkpoints = [entry.checkpoint] if isinstance(entry.checkpoint, str) else entry.checkpoint
+    if not checkpoints:
+        raise InputError(f"{entry.label or entry.method} has no checkpoint")
+    return checkpoints
+
+
+def method_of(entry: Entry, described: dict[str, Any], checkpoint: str) -> Method:
+    """The method of an entry with the settings of its checkpoint, if it was trained for it, and its own."""
+    name, own = entry.method, described["method"]
+    kind = METHODS.find(name)
+    if kind.has_branch and METHODS.get(own["name"]) is not kind:
+        raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
+    base = own if kind.has_branch else {"name": name}
+    method = method_from(base, **entry.settings)
+    trained = method_from(base)
+    other = [key for key in method.branch_settings if getattr(trained, key) != getattr(method, key)]
+    if other:
+        raise InputError(f"{checkpoint} was trained with another {', '.join(other)}; train one with these settings")
+    check_stop(entry.stop, kind)
+    return method
+
+
+def check_stop(stop: str | float | None, kind: type[Method]) -> None:
+    """Raise unless a method of this kind can stop by it."""
+    if stop is None or stop == "source":
+        return
+    if isinstance(stop, str):
+        raise InputError(f"stop must be 'source', a level of the score or nothing; found {stop!r}")
+    if kind.score is Method.score:
+        raise InputError(f"a level to stop at needs a method with a score, such as nc_ttt; found {kind.name}")
+
+
+def steps_of(grid: Grid, entry: Entry, method: Method) -> tuple[int, ...]:
+    """Step counts: the entry's own, or its setting, or the grid's, or the method's; none for what cannot learn."""
+    if not method.learns:
+        return (method.steps,)
+    own = entry.settings.get("steps")
+    if entry.steps and own not in (None, entry.steps[-1]):
+        raise InputError(
+            f"{entry.label or entry.method} has steps {entry.steps} and the setting steps={own}; leave one out"
+        )
+    if entry.steps or own is not None:
+        return tuple(entry.steps or [method.steps])
+    return tuple(grid.steps or [method.steps])

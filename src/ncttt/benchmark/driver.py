@@ -16,8 +16,8 @@ from ncttt.benchmark.cells import cells_of
 from ncttt.benchmark.executors import Executor, Failure, Here
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.measure import Result, measure
+from ncttt.benchmark.rows import Row
 from ncttt.benchmark.store import Store
-from ncttt.benchmark.table import Row
 
 Failures = list[tuple[Cell, str]]
 

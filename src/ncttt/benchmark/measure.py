@@ -1,4 +1,4 @@
-"""One cell measured: adapt and predict batch by batch, then score. Runs in whatever process an executor chooses."""
+"""One cell measured: adapt and predict batch by batch, score, and the largest memory on the way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from ncttt.adapt.batch import Trace
 from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
 from ncttt.benchmark.cell import Cell
-from ncttt.benchmark.memory import measuring_peak
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
 from ncttt.benchmark.streams import Stream, batches_of
@@ -30,6 +29,7 @@ from ncttt.model.branched import Branched
 from ncttt.zoo.checkpoint import description, load
 
 _origin = lru_cache(maxsize=1)(origin)
+_CLEAR, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -156,3 +156,28 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@dataclass
+class Peak:
+    """MiB at most, known after the work; None where the system keeps no such figure."""
+
+    mib: float | None = None
+
+
+@contextmanager
+def measuring_peak(device: str) -> Iterator[Peak]:
+    """Fill in the peak when the `with` block ends."""
+    peak = Peak()
+    if torch.device(device).type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        yield peak
+        peak.mib = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+        return
+    try:
+        _CLEAR.write_text("5")  # Linux: forget the largest resident size
+    except OSError:
+        yield peak
+        return
+    yield peak
+    peak.mib = round(int(_STATUS.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError
-from ncttt.benchmark.table import COLUMNS
+from ncttt.benchmark.rows import COLUMNS
 
 SCHEMA = 2
 APPLICATION = 0x6E635454  # tells a store from any other SQLite file

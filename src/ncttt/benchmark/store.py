@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.benchmark.rows import COLUMNS, RENAMED, Row, read_csv, upgraded, write_csv, write_parquet
 from ncttt.benchmark.schema import open_store, transaction
-from ncttt.benchmark.table import COLUMNS, RENAMED, Row, read_csv, upgraded, write_csv, write_parquet
 
 
 class Store:

@@ -1,11 +1,10 @@
 from .augment import pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip
 from .batching import Batches, batches
-from .checking import check
 from .corrupting import corrupt_set, draw_sheet
-from .fetching import get
-from .folders import folder
-from .image_files import LazyImages
-from .imageset import Images, ImageSet
+from .fetching import check, get
+from .files.folders import folder
+from .files.image_files import LazyImages
+from .files.imageset import Images, ImageSet
 from .loading import corrupted, load
 from .sets.base import DataSet, Download, data_root
 from .sets.registry import DATA_SETS, data_set, list_sets

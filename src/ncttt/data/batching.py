@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError
-from ncttt.data.imageset import ImageSet
-from ncttt.data.prefetch import prefetch
+from ncttt.data.files.imageset import ImageSet
+from ncttt.data.files.prefetch import prefetch
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from ncttt.data.corruptions.contact_sheet import contact_sheet
 from ncttt.data.corruptions.generation import Progress, check_request, generate
 from ncttt.data.corruptions.registry import SEVERITIES, expand_corruptions, table_for
 from ncttt.data.corruptions.textures import textures_for
-from ncttt.data.download import name_the_file
-from ncttt.data.folders import IMAGE_SIZE
-from ncttt.data.imageset import Images, ImageSet
+from ncttt.data.files.download import name_the_file
+from ncttt.data.files.folders import IMAGE_SIZE
+from ncttt.data.files.imageset import Images, ImageSet
+from ncttt.data.files.prefetch import prefetch
 from ncttt.data.loading import load
-from ncttt.data.prefetch import prefetch
 
 # One name for every run: what a killed one left is replaced by the next. No .npy, so never taken for a corruption.
 DECODED = ".decoded-images"

@@ -1,15 +1,17 @@
-"""`get`: have a published set on disk, verified, from its home or, where there is one, from a second source."""
+"""`get`: have a published set on disk, verified, from its home or from a second source; `check` what lies there."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from ncttt.base.errors import InputError
-from ncttt.data.archives import put_in_place, scratch, unpack
-from ncttt.data.arrays import MAKING
-from ncttt.data.checksums import mismatches
-from ncttt.data.download import Progress, Unreachable, download
-from ncttt.data.sets.base import DataSet, data_root
-from ncttt.data.sets.registry import data_set
+from ncttt.data.files.archives import put_in_place, scratch, unpack
+from ncttt.data.files.arrays import MAKING, check_made
+from ncttt.data.files.checksums import mismatches
+from ncttt.data.files.download import Progress, Unreachable, download
+from ncttt.data.files.folders import folder
+from ncttt.data.files.image_files import LazyImages
+from ncttt.data.sets.base import OK, DataSet, Findings, data_root
+from ncttt.data.sets.registry import DATA_SETS, data_set
 
 Said = Callable[[str], None]
 
@@ -106,3 +108,24 @@ def _require(folder: Path, chosen: DataSet, origin: str) -> None:
     if wrong := mismatches(folder, chosen.hashes):
         listed = "; ".join(f"{file}: {what}" for file, what in wrong.items())
         raise InputError(f"{origin}: {listed}")
+
+
+def check(name: str, root: str | Path | None = None) -> Findings:
+    """What was looked at and how it is: "ok", or what is wrong with it. Nothing is changed.
+
+    `name` is that of a set, or the path of a folder: of images, each of which is decoded, or of corrupted arrays.
+
+    >>> check("digits")
+    {'train': 'ok', 'test': 'ok'}
+    """
+    place = Path(name)
+    if name in list(DATA_SETS) or not place.is_dir():
+        return data_set(name).check(data_root(root))
+    return check_made(place) if (place / MAKING).is_file() else _check_folder(place)
+
+
+def _check_folder(path: Path) -> Findings:
+    data = folder(path)
+    assert isinstance(data.images, LazyImages)
+    bad = data.images.unreadable()
+    return {f"{len(data) - len(bad)} images": OK} | {str(data.images.paths[i]): why for i, why in bad.items()}

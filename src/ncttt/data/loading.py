@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.data.arrays import read_made
 from ncttt.data.corruptions.apply import check, corrupt
-from ncttt.data.folders import IMAGE_SIZE, folder
-from ncttt.data.image_files import subfolders
-from ncttt.data.imageset import Images, ImageSet
+from ncttt.data.files.arrays import read_made
+from ncttt.data.files.folders import IMAGE_SIZE, folder
+from ncttt.data.files.image_files import subfolders
+from ncttt.data.files.imageset import Images, ImageSet
+from ncttt.data.files.splits import held_out
 from ncttt.data.sets.base import data_root
 from ncttt.data.sets.registry import data_set, is_folder
-from ncttt.data.splits import held_out
 
 
 def load(

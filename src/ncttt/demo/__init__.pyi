@@ -1,6 +1,4 @@
-from .grids import cifar10_grid, digits_grid, pretrained_grid
-from .run import Demo, run_demo
-from .table import demo_table
+from .run import Demo, cifar10_grid, demo_table, digits_grid, pretrained_grid, run_demo
 from .trainings import trained_models
 
 __all__ = [

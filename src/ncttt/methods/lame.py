@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
-from ncttt.model.penultimate import penultimate_features
+from ncttt.model.features import penultimate_features
 
 
 def linear_affinity(features: Tensor, k: int) -> Tensor:

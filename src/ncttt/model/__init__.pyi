@@ -1,7 +1,7 @@
 from . import norm
 from .branched import Branched, Features, attach
 from .certainty import certainty_of
-from .penultimate import penultimate_features
+from .features import penultimate_features
 from .snapshot import Snapshot
 from .taps import Tap
 

@@ -7,9 +7,8 @@ from typing import Any
 from torch import nn
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.nets.resnet import BasicBlock, Block, Bottleneck, ResNet
+from ncttt.nets.resnet import BasicBlock, Block, Bottleneck, ResNet, ResNet20
 from ncttt.nets.resnet9 import ResNet9
-from ncttt.nets.resnet_cifar import ResNet20
 
 
 def resnet18(num_classes: int = 10, image_size: int = 32) -> ResNet:

@@ -9,8 +9,7 @@ from typing import Any
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.columns import Column, column_of, named_columns
-from ncttt.report.names import corruption_order, spelled
+from ncttt.report.names import Column, column_of, corruption_order, named_columns, spelled
 from ncttt.report.table import Line, Number, Table, average, best_in_bold, over_seeds
 
 Row = Mapping[str, Any]

@@ -1,13 +1,19 @@
-"""The order and the spelling of names in reports."""
+"""What tables call things, and in which order: corruptions, methods, and the columns that rows make."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
 
+from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS, EXTRA
 from ncttt.methods.registry import METHODS, place_of, title_of
-from ncttt.report.paper.names import LAMES
+
+LAMES: Final = {"lame linear": "LAME-L", "lame knn": "LAME-K", "lame rbf": "LAME-R"}  # in the table of VisDA-C
 
 _LINES: Final = (CLEAN, *CORRUPTIONS, *EXTRA)
 
@@ -51,3 +57,63 @@ def spelled_method(label: str) -> str:
         if re.match(rf"{re.escape(name)}\b", label):
             return (LAMES.get(name) or title_of(name)) + label[len(name) :]
     return label
+
+
+@dataclass(frozen=True)
+class Column:
+    """A method on a checkpoint: its label in the rows, its checkpoint, how it stops, its settings as JSON."""
+
+    label: str
+    checkpoint: str | None
+    stop: str | None
+    settings: str | None
+
+    @property
+    def method(self) -> str:
+        """The method's name in ncttt.METHODS, or the label where the rows do not tell."""
+        return str(_settings(self.settings).get("name", self.label))
+
+
+def column_of(row: Mapping[str, Any]) -> Column:
+    """The column that a row belongs to."""
+    return Column(row["method"], row.get("checkpoint"), row.get("stop"), row.get("settings"))
+
+
+def named_columns(columns: Iterable[Column]) -> dict[Column, str]:
+    """Columns in the order of tables, with names as short as they can be and still differ.
+
+    >>> one, other = (Column("tent", checkpoint, None, None) for checkpoint in ("a", "b"))
+    >>> list(named_columns([one, Column("source", "a", None, None), other]).values())
+    ['source', 'tent, a', 'tent, b']
+    """
+    in_order = sorted(dict.fromkeys(columns), key=lambda column: method_order(column.method))
+    return {column: ", ".join([column.label, *_details(column, in_order)]) for column in in_order}
+
+
+def _details(column: Column, columns: Sequence[Column]) -> list[str]:
+    alike = [other for other in columns if other.label == column.label]
+    details = [str(column.checkpoint)] if len({other.checkpoint for other in alike}) > 1 else []
+    same = [other for other in alike if other.checkpoint == column.checkpoint]
+    if len({other.stop for other in same}) > 1:
+        details.append(f"stop={column.stop}")
+    return details + _own_settings(column, same)
+
+
+def _own_settings(column: Column, columns: Sequence[Column]) -> list[str]:
+    """The settings in which columns of one label on one checkpoint differ."""
+    each = [_settings(other.settings) for other in columns]
+    names = dict.fromkeys(name for settings in each for name in settings)
+    differing = [name for name in names if len({json.dumps(settings.get(name)) for settings in each}) > 1]
+    own = _settings(column.settings)
+    return [f"{name}={own.get(name)}" for name in differing]
+
+
+@lru_cache(maxsize=256)
+def _settings(text: str | None) -> dict[str, Any]:
+    try:
+        settings = json.loads(text or "{}")
+    except json.JSONDecodeError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise InputError(f"the settings of a row are a JSON object; found {text!r}")
+    return settings

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.columns import column_of, named_columns
-from ncttt.report.names import corruption_order
+from ncttt.report.names import column_of, corruption_order, named_columns
 
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.columns import column_of, named_columns
-from ncttt.report.names import corruption_order
+from ncttt.report.names import column_of, corruption_order, named_columns
 from ncttt.report.table import average
 
 Row = Mapping[str, Any]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import is_mixed
-from ncttt.report.columns import column_of, named_columns
-from ncttt.report.names import corruption_order, spelled
+from ncttt.report.names import column_of, corruption_order, named_columns, spelled
 from ncttt.report.pairs import Pair, pairs_of
 from ncttt.report.table import Line, Number, Table, average
 

@@ -11,8 +11,7 @@ import torch
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method
 from ncttt.model.norm import statistics
-from ncttt.testing.cases import Case, always, assert_same, fingerprint, never
-from ncttt.testing.classifiers import CLASSES, CLASSIFIERS, images
+from ncttt.testing.cases import CLASSES, CLASSIFIERS, Case, always, assert_same, fingerprint, images, never
 
 
 def check_method(method: type[Method] | Method, classifiers: Iterable[str] = tuple(CLASSIFIERS)) -> None:

@@ -1,13 +1,21 @@
-"""What an epoch of training measured: in words, as a row of the metrics table, and all of them as curves."""
+"""The metrics of an epoch: of the steps, and of held-out images, which tell the health of the branch."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch.nn import functional as F
+
 from ncttt.base.csv_files import write_csv
+from ncttt.base.seeding import seeded
+from ncttt.data import ImageSet, batches
+from ncttt.model.branched import Branched
+from ncttt.model.modes import evaluating
 
 
 @dataclass(frozen=True)
@@ -70,3 +78,25 @@ def draw_curves(history: Sequence[Epoch], path: Path) -> None:
         axes.grid(alpha=0.3)
         axes.legend()
     figure.savefig(path)
+
+
+@torch.no_grad()
+def held_out_metrics(model: Branched, data: ImageSet, batch_size: int, seed: int = 0) -> dict[str, float]:
+    """Accuracy, cross-entropy, auxiliary loss and the health of the method's branch, as means over the images.
+
+    The noise is seeded, so that two epochs, or two trainings, are compared on the same draws.
+    """
+    device, sums = model.mean.device, defaultdict(float)
+    with evaluating(model), seeded(seed, device):
+        for images, labels in batches(data, batch_size, device=device):
+            logits, features = model.forward_with_features(images)
+            metrics = {
+                "accuracy": (logits.argmax(1) == labels).float().mean(),
+                "cross_entropy": F.cross_entropy(logits, labels),
+                "auxiliary": model.method.training_loss(model, images, features, logits),
+                **model.method.health(model, images, features, logits),
+            }
+            for name, value in metrics.items():
+                if value is not None:
+                    sums[name] += float(value) * len(images)
+    return {name: total / len(data) for name, total in sums.items()}

@@ -19,14 +19,13 @@ from ncttt.base.seeding import seeded
 from ncttt.data import ImageSet, batches, load
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched, attach
-from ncttt.training.evaluation import held_out_metrics
+from ncttt.training.epoch import held_out_metrics
 from ncttt.training.job import Job
 from ncttt.training.loop import check_classes, train
 from ncttt.training.processes import place, process_group
 from ncttt.training.run import Run
-from ncttt.training.warm import start_digest, warm_start
+from ncttt.training.start import start_digest, warm_start, whiten_stem
 from ncttt.training.watching import Display, Observer, TensorBoard
-from ncttt.training.whitening import whiten_stem
 
 IMAGES_TO_WHITEN, WHITENED_AT_A_TIME = 2000, 100
 RECORDED = ("start", "whiten", "split", "held_out", "test", "image_size", "train_size")  # with the run's configuration

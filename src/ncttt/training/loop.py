@@ -17,8 +17,7 @@ from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
 from ncttt.data import Batches, ImageSet, batches
 from ncttt.model.branched import Branched
-from ncttt.training.epoch import Epoch
-from ncttt.training.evaluation import held_out_metrics
+from ncttt.training.epoch import Epoch, held_out_metrics
 from ncttt.training.joint import compiled, training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
 from ncttt.training.recipe import Recipe

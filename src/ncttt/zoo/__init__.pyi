@@ -1,6 +1,5 @@
 from .checkpoint import load, save
-from .inventory import info
-from .shipped import HOME, names, ship
+from .shipped import HOME, info, names, ship
 
 __all__ = [
     "HOME",

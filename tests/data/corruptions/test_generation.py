@@ -187,7 +187,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
 PARENT = """
 import os, sys, time
 from pathlib import Path
-from ncttt.data.prefetch import in_processes
+from ncttt.data.files.prefetch import in_processes
 
 def work(folder):
     Path(folder, f"{os.getpid()}.pid").touch()
@@ -212,7 +212,7 @@ def test_ctrl_c_while_workers_start_is_answered_by_the_parent_alone(tmp_path):
 INTERRUPTED = """
 import os, signal, sys, time
 from pathlib import Path
-from ncttt.data.prefetch import in_processes
+from ncttt.data.files.prefetch import in_processes
 
 def work(folder):
     time.sleep(0.1)

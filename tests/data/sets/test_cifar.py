@@ -9,7 +9,7 @@ import pytest
 
 from ncttt.base.errors import InputError
 from ncttt.data import load
-from ncttt.data.cifar_files import read_pickle
+from ncttt.data.files.cifar_files import read_pickle
 from ncttt.data.sets.cifar100 import CLASSES
 
 

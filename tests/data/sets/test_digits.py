@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, load
-from ncttt.data.splits import shares, stratified
+from ncttt.data.files.splits import shares, stratified
 
 
 def test_digits_are_grey_colour_images_of_full_range():

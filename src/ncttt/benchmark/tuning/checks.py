@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from ncttt.base.errors import InputError
-from ncttt.benchmark.cells import image_draws
-from ncttt.benchmark.entries import check_stop
+from ncttt.benchmark.cells import check_stop, image_draws
 from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.grid_checks import check_grid, check_least
 from ncttt.benchmark.tuning.config import Tuning

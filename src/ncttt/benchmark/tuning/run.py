@@ -1,25 +1,32 @@
-"""A tuning from its description to ranked trials: models are trained or found, cells measured, winners confirmed."""
+"""A tuning from its configuration to its result: models trained once each, trials measured, the best confirmed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ncttt.base.csv_files import write_csv
+from ncttt.base.errors import InputError, nearest
 from ncttt.base.provenance import origin
 from ncttt.benchmark import executors
 from ncttt.benchmark.driver import Failures, run_cells
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.tuning.checks import check_tuning
 from ncttt.benchmark.tuning.config import Tuning
-from ncttt.benchmark.tuning.models import changed, train_once
 from ncttt.benchmark.tuning.trials import Settings, Trial, TrialResult, cells_of_trials, planned, ranked
 from ncttt.training.job import Job, read_job
+from ncttt.training.launch import run_job
+from ncttt.training.recipe import Recipe
+from ncttt.training.start import start_digest
+from ncttt.training.watching import Observer
+
+GROUPS = ("network_settings", "method_settings", "recipe")
 
 
 @dataclass(frozen=True)
@@ -103,3 +110,36 @@ def _trainer(tuning: Tuning, job: Job | None, out: str | Path, progress: bool) -
         return train_once(changed(job, chosen), out, tuning.device, None if progress else [])
 
     return lambda settings: trained(json.dumps(settings))
+
+
+def changed(job: Job, settings: dict[str, Any]) -> Job:
+    """The same training with other settings, which are named as on the command line.
+
+    >>> changed(Job(data="digits"), {"layer": "layer2", "method_settings.views": 2, "recipe.epochs": 3}).layer
+    'layer2'
+    """
+    for name, value in settings.items():
+        group, dot, key = name.partition(".")
+        if dot and group in GROUPS:
+            own = getattr(job, group)
+            value = own.but(**{key: value}) if isinstance(own, Recipe) else own | {key: value}
+        elif dot or group in GROUPS or group not in {field.name for field in fields(Job)}:
+            known = [field.name for field in fields(Job)] + [f"{group}.…" for group in GROUPS]
+            raise InputError(f"a training has no setting {name!r}{nearest(name, known)}")
+        job = replace(job, **{group: value})
+    return job
+
+
+def train_once(job: Job, folder: str | Path, device: str = "cpu", observers: list[Observer] | None = None) -> str:
+    """Train, go on, or find what was trained before; returns the checkpoint. No test image is looked at."""
+    job = replace(job, test=None)
+    described = json.dumps(_facts(job), sort_keys=True, default=str)
+    run = Path(folder) / hashlib.sha256(described.encode()).hexdigest()[:12]
+    if not (run / "results.json").is_file():
+        run_job(job, run, resume=True, device=device, observers=observers)
+    return str(run / "last")
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    facts = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
+    return facts | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}

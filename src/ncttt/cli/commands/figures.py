@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from ncttt.report.figures.gallery import Drawing, draw_figures, listing
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 
 EXAMPLE = "ncttt figures method posterior --out runs/figures"
 

@@ -19,7 +19,7 @@ from ncttt.base.progress import ProgressDisplay
 from ncttt.data.corruptions import metadata, textures
 from ncttt.data.corruptions.apply import check, corrupt, is_whole
 from ncttt.data.corruptions.registry import CORRUPTIONS, SEVERITIES, expand_corruptions, table_for
-from ncttt.data.prefetch import in_processes
+from ncttt.data.files.prefetch import in_processes
 
 Array = np.ndarray
 Progress = Callable[[int, int], None]

@@ -12,10 +12,10 @@ import numpy as np
 
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
-from ncttt.data.arrays import MAKING
-from ncttt.data.checksums import file_hash
 from ncttt.data.corruptions.registry import BY_NAME, CORRUPTIONS, EXTRA, find_corruption
 from ncttt.data.corruptions.textures import picture_paths
+from ncttt.data.files.arrays import MAKING
+from ncttt.data.files.checksums import file_hash
 
 Array = np.ndarray
 FORMAT = 2  # raise it when the same settings begin to give other bytes

@@ -17,8 +17,8 @@ import numpy as np
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.registry import Registry, load_address
+from ncttt.data.files.arrays import SEVERITIES
 
-SEVERITIES: Final = (1, 2, 3, 4, 5)
 TABLES: Final = ("cifar", "imagenet")  # for images of 32 and of 224 pixels
 # Between 32 and 224 nothing is published that is common to all 19; 96 lies near their geometric mean (85), so a
 # 64-pixel image is still treated as small: the ImageNet constants would shift and blur it by half its width.

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from scipy import ndimage
 
 from ncttt.base.errors import InputError
-from ncttt.data.image_files import to_rgb
+from ncttt.data.files.image_files import to_rgb
 
 Array = np.ndarray
 _SHRUNK = 5  # by how much the benchmark shrinks its photographs for images of 32 pixels

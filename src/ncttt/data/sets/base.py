@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.data.checksums import mismatches
-from ncttt.data.imageset import ImageSet
-from ncttt.data.splits import held_out
+from ncttt.data.files.checksums import mismatches
+from ncttt.data.files.imageset import ImageSet
+from ncttt.data.files.splits import held_out
 
 VARIABLE = "NCTTT_DATA"
 OK = "ok"

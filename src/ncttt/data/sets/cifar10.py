@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.archives import unpack
-from ncttt.data.checksums import file_hash, mismatches
-from ncttt.data.cifar_files import TORONTO, joined, read_batch, read_records
-from ncttt.data.download import Unreachable, name_the_file
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.archives import unpack
+from ncttt.data.files.checksums import file_hash, mismatches
+from ncttt.data.files.cifar_files import TORONTO, joined, read_batch, read_records
+from ncttt.data.files.download import Unreachable, name_the_file
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import OK, DataSet, Download, Findings
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

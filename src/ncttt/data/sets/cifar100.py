@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ncttt.base.errors import InputError
-from ncttt.data.cifar_files import TORONTO, entry, joined, read_batch, read_pickle
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.cifar_files import TORONTO, entry, joined, read_batch, read_pickle
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import DataSet, Download
 
 CLASSES_IN_ORDER = """

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ncttt.data.arrays import read_images, read_labels
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.arrays import read_images, read_labels
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets import cifar10
 from ncttt.data.sets.base import DataSet, Download
 

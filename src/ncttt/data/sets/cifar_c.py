@@ -7,8 +7,8 @@ archives.
 from pathlib import Path
 from typing import Any
 
-from ncttt.data.arrays import CIFAR_SHAPE, MAKING, check_made, made_whole, read_block, unfinished
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.arrays import CIFAR_SHAPE, MAKING, check_made, made_whole, read_block, unfinished
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets import cifar10, cifar100
 from ncttt.data.sets.base import DataSet, Download, Findings
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.imageset import ImageSet
+from ncttt.data.files.splits import stratified
 from ncttt.data.sets.base import OK, DataSet, Findings
-from ncttt.data.splits import stratified
 
 SIZE = 32
 COUNTS = {"train": 1297, "test": 500}

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from ncttt import data
 from ncttt.base.errors import InputError
-from ncttt.data.imageset import ImageSet
+from ncttt.data import files
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import OK, DataSet, Download, Findings
 
 HOME = "http://csr.bu.edu/ftp/visda17/clf/"
@@ -30,7 +30,7 @@ class VisdaC(DataSet):
     downloads = tuple(Download(f"{HOME}{part}.tar", None, part) for part in COUNTS)
 
     def read(self, root: Path, split: str, **options: Any) -> ImageSet:
-        return data.folder(self.where(root) / split, classes=self.classes, **options)
+        return files.folder(self.where(root) / split, classes=self.classes, **options)
 
     def check(self, root: Path) -> Findings:
         self.require(root)
@@ -43,7 +43,7 @@ class VisdaC(DataSet):
             images = self.read(root, split).images
         except InputError as error:
             return str(error)
-        assert isinstance(images, data.LazyImages)
+        assert isinstance(images, files.LazyImages)
         absent = [path for path in images.paths if not Path(path).is_file()]
         if absent:
             return f"{len(absent)} listed files are missing, first {absent[0]}"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError
 from ncttt.base.parallel import mean_over_processes, processes
 from ncttt.model.branched import Features
-from ncttt.model.positions import as_positions, as_tuple
+from ncttt.model.features import as_positions, as_tuple
 
 
 class Whiten(nn.Module):

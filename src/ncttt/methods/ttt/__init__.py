@@ -16,8 +16,8 @@ from ncttt.methods.base import Method, Objective
 from ncttt.methods.shared import moved_parameters, own_pass
 from ncttt.methods.ttt.tail import copy_tail
 from ncttt.model.branched import Branched, Features
+from ncttt.model.features import pooled
 from ncttt.model.norm import Policy
-from ncttt.model.positions import pooled
 
 Head = Literal["auto", "tail", "pooled"]
 Rotations = Literal["one", "all"]

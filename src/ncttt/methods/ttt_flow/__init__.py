@@ -17,8 +17,8 @@ from ncttt.methods.base import Method, Objective
 from ncttt.methods.shared import moved_parameters
 from ncttt.methods.ttt_flow.flow import Flow
 from ncttt.model.branched import Branched, Features
+from ncttt.model.features import as_positions, as_tuple
 from ncttt.model.norm import Policy
-from ncttt.model.positions import as_positions, as_tuple
 
 
 class FlowBranch(nn.Module):

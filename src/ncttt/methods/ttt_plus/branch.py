@@ -11,7 +11,7 @@ from ncttt.base.errors import InputError
 from ncttt.methods.ttt_plus.moments import FeatureQueue, SourceMoments
 from ncttt.methods.ttt_plus.views import two_views
 from ncttt.model.branched import Branched, Features
-from ncttt.model.positions import pooled
+from ncttt.model.features import pooled
 
 
 class ContrastBranch(nn.Module):

@@ -8,8 +8,8 @@ from .layers import draw_layers
 from .method import draw_method
 from .posterior import draw_posterior
 from .reliability import draw_reliability
-from .request import Request
 from .samples import draw_samples
+from .shared.request import Request
 from .shared.style import save
 from .shift import draw_shift
 from .tsne import draw_tsne

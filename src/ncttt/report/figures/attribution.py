@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.selection import Row
 from ncttt.report.figures.shared.style import BLUE, GREY, INK, ORANGE, legend_below, new_figure, styled
 from ncttt.report.names import spelled_method

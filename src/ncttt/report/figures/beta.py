@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from ncttt import noise
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import BLUE, GREY, INK, ORANGE, VERMILION, new_figure, styled
 
 PLACE = 5

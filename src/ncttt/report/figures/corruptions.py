@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from ncttt.data import load
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS
 from ncttt.data.corruptions.contact_sheet import at_each_severity
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import new_figure, styled
 from ncttt.report.names import spelled
 

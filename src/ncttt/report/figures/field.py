@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ncttt import noise
-from ncttt.report.figures.request import Request
 from ncttt.report.figures.shared.plane import draw_probabilities, grid, source_points
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import GREY, INK, ORANGE, VERMILION, legend_below, name_plane, new_figure, styled
 
 PLACE = 4

@@ -18,7 +18,7 @@ from ncttt.base.declarations import declarations
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.registry import Registry, load_address
 from ncttt.report import figures
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

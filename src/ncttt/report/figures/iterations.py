@@ -17,11 +17,10 @@ from matplotlib.ticker import MaxNLocator
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import accuracy_at
-from ncttt.report.columns import column_of
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.selection import Row, check_one_setup, rows_of_method
 from ncttt.report.figures.shared.style import BLUE, INK, ORANGE, legend_below, new_figure, styled
-from ncttt.report.names import corruption_order, spelled, spelled_method
+from ncttt.report.names import column_of, corruption_order, spelled, spelled_method
 from ncttt.report.table import average
 
 PLACE = 6

@@ -15,7 +15,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
-from ncttt.report.figures.request import Request, Trial
+from ncttt.report.figures.shared.request import Request, Trial
 from ncttt.report.figures.shared.style import GAIN, INK, PROBABILITY, new_figure, styled
 
 PLACE = 8

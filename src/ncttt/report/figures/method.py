@@ -6,8 +6,8 @@ What learns in training, and what moves at test time.
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ncttt.report.figures.request import Request
 from ncttt.report.figures.shared.boxes import Box, Look, draw_arrow, draw_box
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import (
     BLUE,
     GREY,

@@ -11,8 +11,8 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
 from ncttt import noise
-from ncttt.report.figures.request import Request
 from ncttt.report.figures.shared.plane import draw_probabilities, grid, source_points
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import INK, ORANGE, legend_below, new_figure, styled
 
 PLACE = 2

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
 from ncttt.methods import Source
-from ncttt.report.figures.request import Request
 from ncttt.report.figures.shared.adapted import Confidences, confidences_of, subject_of
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import BLUE, GREY, INK, VERMILION, legend_below, new_figure, styled
 from ncttt.report.names import spelled_method
 

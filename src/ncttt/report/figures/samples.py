@@ -12,7 +12,7 @@ from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
 from ncttt import noise
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import (
     GREY,
     INK,

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.selection import OF_CORRUPTIONS, Row, check_one_setup, rows_of_method
 from ncttt.report.figures.shared.style import BLUE, GREY, INK, ORANGE, SKY, VERMILION, legend_below, new_figure, styled
 from ncttt.report.shares import OWN_NORM, same_images, unadapted

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from ncttt.base.errors import InputError
 from ncttt.methods import Source
-from ncttt.report.figures.request import Request
 from ncttt.report.figures.shared.adapted import features_of, subject_of
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.style import (
     BLUE,
     GREEN,

@@ -1,10 +1,9 @@
 from .collect import Example
 from .examples import examples_of
 from .headline import finding
-from .report import Report, write_report
+from .report import Report, write_page, write_report
 from .setups import setups_of
 from .significance import Verdict, verdicts_of
-from .writing import write_page
 
 __all__ = [
     "Example",

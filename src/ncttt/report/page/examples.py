@@ -16,8 +16,7 @@ from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row
-from ncttt.report.columns import column_of
-from ncttt.report.names import corruption_order
+from ncttt.report.names import column_of, corruption_order
 from ncttt.report.page.collect import Example
 from ncttt.report.page.setups import MethodLine, setups_of
 from ncttt.report.shares import same_images

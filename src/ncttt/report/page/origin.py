@@ -11,8 +11,7 @@ import yaml
 
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row, accuracy_at, is_mixed
-from ncttt.report.columns import Column, column_of, named_columns
-from ncttt.report.names import corruption_order, method_order, spelled
+from ncttt.report.names import Column, column_of, corruption_order, method_order, named_columns, spelled
 
 APART = ("data", "split", "threads", "device")  # a grid has one of each
 

@@ -10,7 +10,7 @@ from typing import Any
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import AXES, Measurements, Row, corruptions_only, measurements
-from ncttt.report.columns import Column, column_of, named_columns
+from ncttt.report.names import Column, column_of, named_columns
 from ncttt.report.shares import OWN_NORM, Share, shares_of_each_corruption, shares_of_rows
 from ncttt.report.table import Number, average
 

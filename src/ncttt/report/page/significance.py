@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncttt.base.errors import InputError
 from ncttt.report.accuracy import AXES, Row
-from ncttt.report.columns import Column
+from ncttt.report.names import Column
 from ncttt.report.page.setups import MethodLine, Setup, setups_of
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.significance import Comparison, compare

@@ -1,6 +1,5 @@
 from .comparison import vs_paper
-from .names import our_name, paper_names
-from .rows import PaperRow, find, paper_accuracy, paper_rows
+from .rows import PaperRow, find, our_name, paper_accuracy, paper_names, paper_rows
 from .tables import TITLES, paper_table
 
 __all__ = [

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report.accuracy import Measurements, Row, corruptions_only, measurements
-from ncttt.report.columns import Column
-from ncttt.report.names import spelled
-from ncttt.report.paper.names import paper_data
-from ncttt.report.paper.rows import AVERAGE, PaperRow, find, paper_rows
+from ncttt.report.names import Column, spelled
+from ncttt.report.paper.rows import AVERAGE, PaperRow, find, paper_data, paper_rows
 from ncttt.report.paper.tables import paper_number, remarks
 from ncttt.report.table import Line, Number, Table, average
 

@@ -1,4 +1,4 @@
-"""The paper's numbers as they are printed, with corrections of misprints and errors of its bold type beside them.
+"""The numbers of the paper's tables, and what it calls our methods and data sets.
 
 `tables.csv` holds them; its columns `corrected`, `bold`, `bold_error` and `note` are ours.
 """
@@ -6,18 +6,29 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal
+from typing import Final, Literal
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.paper.names import paper_data, paper_names
+from ncttt.methods.registry import listings
+from ncttt.report.names import LAMES
 
 AVERAGE = "average"
 BoldError = Literal["", "wrong", "missing"]
+DATA: Final = {"cifar10": "cifar10-c", "cifar100": "cifar100-c"}  # what is corrupted here is published corrupted
+SOURCE: Final = "ResNet50"  # the paper calls the source by its network
+NOT_THERE: Final = "ttt_flow"
+# Ours, with the paper's names in the order of preference: its CIFAR tables have one LAME.
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    **{name: (method.title,) for name, method in listings().items() if name != NOT_THERE},
+    "source": (SOURCE,),
+    **{name: (theirs, "LAME") for name, theirs in LAMES.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -109,3 +120,39 @@ def _row(line: Mapping[str, str]) -> PaperRow:
 
 def _real(text: str) -> float | None:
     return float(text) if text else None
+
+
+def paper_names(label: str) -> tuple[str, ...]:
+    """What the paper calls the method of a label, likeliest first; nothing if it does not have it.
+
+    >>> paper_names("nc_ttt"), paper_names("NC-TTT"), paper_names("lame knn"), paper_names("ttt_flow")
+    (('NC-TTT',), ('NC-TTT',), ('LAME-K', 'LAME'), ())
+    """
+    return _BY_SIMPLE_NAME.get(_simple(label), ())
+
+
+def our_name(paper: str) -> str:
+    """What we call a method of the paper.
+
+    >>> our_name("TTT++"), our_name("LAME-K")
+    ('ttt_plus', 'lame knn')
+    """
+    for ours, theirs in NAMES.items():
+        if theirs[0] == paper:
+            return ours
+    raise InputError(f"the paper has no method {paper!r}{nearest(paper, [names[0] for names in NAMES.values()])}")
+
+
+def paper_data(data: str) -> str:
+    """What the paper calls the data of a row."""
+    return DATA.get(data, data)
+
+
+def _simple(name: str) -> str:
+    """Without what people write in one way or another; the pluses of TTT++ stay."""
+    return re.sub(r"[\s_-]+", "", name).casefold()
+
+
+_BY_SIMPLE_NAME = {_simple(ours): theirs for ours, theirs in NAMES.items()} | {
+    _simple(theirs[0]): theirs for theirs in NAMES.values()
+}

@@ -15,9 +15,9 @@ from ncttt.data.corruptions import corrupt
 from ncttt.methods import Method
 from ncttt.methods.settings import method_for
 from ncttt.model.branched import Branched
+from ncttt.model.features import penultimate_features
 from ncttt.model.norm import statistics
-from ncttt.model.penultimate import penultimate_features
-from ncttt.report.figures.request import Request
+from ncttt.report.figures.shared.request import Request
 from ncttt.zoo import checkpoint
 
 BATCH = 100

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.columns import column_of
+from ncttt.report.names import column_of
 
 Row = Mapping[str, Any]
 SETUP = ("data", "split", "method", "checkpoint", "protocol", "order", "batch_size", "severity", "constants")

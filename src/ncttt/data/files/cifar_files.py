@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.imageset import ImageSet, integers
+from ncttt.data.files.imageset import ImageSet, integers
 
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
 RECORD = 1 + 3 * 32 * 32

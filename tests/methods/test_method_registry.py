@@ -121,7 +121,7 @@ def test_a_title_is_no_reason_to_import(mine):
 
 def test_an_address_is_saved_and_its_module_must_be_imported_by_the_user(mine, tmp_path):
     method = METHODS.find(mine)()
-    model = ncttt.attach(ncttt.models.small(5, width=4), "layer2", method, ncttt.testing.classifiers.images(2))
+    model = ncttt.attach(ncttt.models.small(5, width=4), "layer2", method, ncttt.testing.cases.images(2))
     ncttt.save(model, tmp_path / "model")
     assert ncttt.load(tmp_path / "model").method == method
     del sys.modules["mine_module"]

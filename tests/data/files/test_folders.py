@@ -9,8 +9,8 @@ from PIL import Image, ImageOps
 
 from ncttt.base.errors import InputError
 from ncttt.data import batches, folder, load
-from ncttt.data.archives import unpack
-from ncttt.data.image_files import LazyImages, decode
+from ncttt.data.files.archives import unpack
+from ncttt.data.files.image_files import LazyImages, decode
 from ncttt.data.sets.visda_c import VisdaC
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ncttt.base.errors import InputError
-from ncttt.data.archives import unpack
+from ncttt.data.files.archives import unpack
 
 
 def make_tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]], mode: str = "w:gz") -> Path:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ncttt.data.imageset import ImageSet
+from ncttt.data.files.imageset import ImageSet
 
 SEED = 20240
 HELD_OUT = 0.1

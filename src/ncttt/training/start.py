@@ -1,7 +1,8 @@
-"""Warm starts: a classifier takes over the weights of a checkpoint, a model of the zoo, or a file of weights."""
+"""What a training begins with: weights of a checkpoint or a file, or a first convolution that whitens the images."""
 
 import hashlib
 import pickle
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,9 +10,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
 from ncttt.zoo.checkpoint import check_fit, classifier_weights, description
+
+PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
+FLOOR = 5e-4  # added to a variance, so that directions in which the images vary little are not blown up
+EMPTY = 1e-5  # a variance that is rounding, as across the colours of grey images
 
 
 def warm_start(net: nn.Module, start: str | Path) -> list[str]:
@@ -64,3 +70,37 @@ def _read(path: Path) -> dict[str, Tensor]:
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
         raise InputError(f"{path} holds a {type(weights).__name__}, not a dict of tensors by name")
     return {name.removeprefix("module."): value for name, value in weights.items()}
+
+
+def whiten_stem(net: nn.Module, batches: Iterable[Tensor]) -> None:
+    """Let the first convolution begin with filters whose results on the images' patches are white.
+
+    The filters are the principal directions of all 2x2 patches, scaled to unit variance, the strongest first, each with
+    both signs, because a ReLU follows; channels that are left keep their random filters. The batches are of images as
+    the network gets them: normalised.
+    """
+    covariance, colours = _covariance(batches)
+    stem = next((module for module in net.modules() if isinstance(module, nn.Conv2d)), None)
+    if stem is None or stem.groups > 1 or min(stem.kernel_size) < PATCH or stem.in_channels != colours:
+        raise InputError(
+            f"whiten needs a network that begins with a convolution of {PATCH} pixels and more on images of "
+            f"{colours} channels; found {stem}"
+        )
+    variances, directions = torch.linalg.eigh(covariance)
+    filters = (directions / (variances + FLOOR).sqrt()).T[variances > EMPTY].flip(0)
+    filters = filters[: stem.out_channels // 2].view(-1, colours, PATCH, PATCH)
+    top, left = ((size - PATCH) // 2 for size in stem.kernel_size)
+    with torch.no_grad():
+        stem.weight[: 2 * len(filters)] = 0
+        stem.weight[: 2 * len(filters), :, top : top + PATCH, left : left + PATCH] = torch.cat([filters, -filters])
+
+
+def _covariance(batches: Iterable[Tensor]) -> tuple[Tensor, int]:
+    """The covariance of all patches, and how many channels the images have."""
+    count, total, squares, colours = 0, torch.zeros(()), torch.zeros(()), 0
+    for images in batches:
+        patches = F.unfold(images, PATCH).transpose(0, 1).flatten(1)
+        count, colours = count + patches.shape[1], images.shape[1]
+        total, squares = total + patches.sum(1), squares + patches @ patches.T
+    mean = total / count
+    return squares / count - torch.outer(mean, mean), colours

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.data.checksums import mismatches
-from ncttt.data.corruptions.registry import SEVERITIES
-from ncttt.data.imageset import ImageSet, integers, numbered
+from ncttt.data.files.checksums import mismatches
+from ncttt.data.files.imageset import ImageSet, integers, numbered
 
+SEVERITIES = (1, 2, 3, 4, 5)
 MAKING = "corruptions.json"  # what `ncttt data corrupt` leaves beside its arrays
 OK = "ok"
 CIFAR_SHAPE = (32, 32, 3)

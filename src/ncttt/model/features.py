@@ -1,11 +1,32 @@
-"""Logits and the feature vector they are made from, out of one pass of any classifier."""
+"""Features of any classifier: as positions `(B, P, C)`, pooled, and those that the logits are made from."""
 
+import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
-from ncttt.model.branched import Branched
-from ncttt.model.positions import as_positions
+from ncttt.model.branched import Branched, Features
 from ncttt.model.taps import Tap, check_eager
+
+
+def as_tuple(features: Features) -> tuple[Tensor, ...]:
+    """Features of one or several layers, as a tuple."""
+    return (features,) if isinstance(features, Tensor) else features
+
+
+def as_positions(features: Tensor) -> Tensor:
+    """Maps, tokens or vectors as `(B, P, C)`; without a copy for maps in channels_last."""
+    if features.ndim == 2:
+        return features.unsqueeze(1)
+    if features.ndim == 3:
+        return features
+    if features.ndim == 4:
+        return features.permute(0, 2, 3, 1).flatten(1, 2)
+    raise InputError(f"features must be (B, C), (B, N, C) or (B, C, H, W); found {tuple(features.shape)}")
+
+
+def pooled(features: Features) -> Tensor:
+    """Features averaged over positions, those of several layers side by side: `(B, C)`."""
+    return torch.cat([as_positions(layer).mean(1) for layer in as_tuple(features)], dim=1)
 
 
 def penultimate_features(model: Branched, images: Tensor, layer: str | None = None) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncttt.base.errors import InputError
-from ncttt.data.download import Unreachable, download
+from ncttt.data.files.download import Unreachable, download
 
 BODY = bytes(range(256)) * 4096
 MD5 = "md5:" + hashlib.md5(BODY).hexdigest()

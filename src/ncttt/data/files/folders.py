@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.image_files import LazyImages, image_files, subfolders
-from ncttt.data.imageset import MOST_CLASSES, ImageSet
+from ncttt.data.files.image_files import LazyImages, image_files, subfolders
+from ncttt.data.files.imageset import MOST_CLASSES, ImageSet
 
 LIST = "image_list.txt"
 IMAGE_SIZE = 224
