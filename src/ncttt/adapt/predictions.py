@@ -80,6 +80,8 @@ def adapt_folders(
         device: cpu, cuda or cuda:N.
         threads: Threads of the processor; by default one for each core.
     """
+    if method is not None:
+        methods.METHODS.find(method)  # first, because the model may be for this very method
     loaded = _loaded(model, device, threads)
     chosen = methods.method_for(loaded.method, method, settings)
     if stop == "source" and not loaded.calibrated:

@@ -70,6 +70,11 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         except KeyError:
             raise InputError(f"no {self.kind} {name!r}{nearest(str(name), self)}") from None
 
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses that were loaded so far, so that another process can load the same."""
+        return [name for name in self._loaded if name not in self._loaders]
+
     @cached_property
     def announced(self) -> dict[str, str]:
         """The addresses of what other packages announce, by name; nothing of theirs is imported."""

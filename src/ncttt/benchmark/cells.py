@@ -19,6 +19,7 @@ from ncttt.data import data_root
 from ncttt.data.corruptions import expand_corruptions, table_for
 from ncttt.data.sets.registry import is_folder
 from ncttt.methods import METHODS, Method
+from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.zoo.checkpoint import description
 
@@ -151,7 +152,7 @@ def method_of(entry: Entry, described: dict[str, Any], checkpoint: str) -> Metho
     """The method of an entry with the settings of its checkpoint, if it was trained for it, and its own."""
     name, own = entry.method, described["method"]
     kind = METHODS.find(name)
-    if kind.has_branch and METHODS.get(own["name"]) is not kind:
+    if kind.has_branch and own["name"] != name_of(kind):
         raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
     base = own if kind.has_branch else {"name": name}
     method = method_from(base, **entry.settings)

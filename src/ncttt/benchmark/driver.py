@@ -18,6 +18,7 @@ from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.measure import Result, measure
 from ncttt.benchmark.rows import Row
 from ncttt.benchmark.store import Store
+from ncttt.methods import METHODS
 
 Failures = list[tuple[Cell, str]]
 
@@ -65,7 +66,8 @@ def run_cells(
     """
     done = set() if force else store.done(predictions)
     missing = _by_scenario([cell for cell in cells if cell.key not in done])
-    work = partial(measure, cache=cache_beside(store.path) if cache is None else Path(cache).absolute())
+    place = cache_beside(store.path) if cache is None else Path(cache).absolute()
+    work = partial(measure, cache=place, methods=METHODS.addresses)
     failures: Failures = []
     with _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
         for cell, result in (executor or Here()).run(work, missing):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,7 +23,7 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
 from ncttt.benchmark.streams import Stream, batches_of
-from ncttt.methods import Source
+from ncttt.methods import METHODS, Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
 from ncttt.zoo.checkpoint import description, load
@@ -43,8 +43,13 @@ class Result:
     right: np.ndarray
 
 
-def measure(cell: Cell, cache: Path) -> Result:
-    """Run one cell; corrupted images are found or made in the folder `cache`."""
+def measure(cell: Cell, cache: Path, methods: Sequence[str] = ()) -> Result:
+    """Run one cell; corrupted images are found or made in the folder `cache`.
+
+    `methods` are the addresses of the user's own, which a checkpoint may need and must not import by itself.
+    """
+    for address in methods:
+        METHODS.find(address)
     with _threads(cell.threads):
         stream, labels = _stream(cell, cache)
         model = _model(cell.folder, cell.weights, cell.device)

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, temporary
 from ncttt.base.seeding import seeded
-from ncttt.methods.base import Method
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.model.branched import Branched, attach
 from ncttt.nets.catalogue import MODELS, build
@@ -58,7 +57,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
     folder, described = checkpoint_folder(folder), description(folder)
-    method = _method(described["method"], folder)
+    method = method_from(trained_method(folder))
     tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
     example = torch.zeros(2, *described["input_shape"])
     with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
@@ -92,6 +91,21 @@ def description(folder: str | Path) -> dict[str, Any]:
     return _read_description(checkpoint_folder(folder) / DESCRIPTION)
 
 
+def trained_method(folder: str | Path) -> dict[str, Any]:
+    """Name and settings of the method that a checkpoint was trained for.
+
+    A method at an address must be loaded already: no file of somebody else's may choose which module is imported.
+    """
+    settings = description(folder)["method"]
+    module, _, kind = str(settings.get("name")).partition(":")
+    if kind and module not in sys.modules:
+        raise InputError(
+            f"{folder} was trained for the method {module}:{kind}, which is not loaded; "
+            f"name it (--method {module}:{kind}), or import {module} first"
+        )
+    return settings
+
+
 def checkpoint_folder(name: str | Path) -> Path:
     """A folder of the user's own, or else where the zoo keeps a model of that name."""
     if Path(name).is_dir() or Path(name).name != str(name):
@@ -106,14 +120,6 @@ def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
     folder, prefix = checkpoint_folder(folder), "classifier."
     tensors = _read_tensors(folder / WEIGHTS, description(folder)["weights_sha256"])
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _method(settings: dict[str, Any], folder: Path) -> Method:
-    """The method of a checkpoint; no file of another's may choose which module is imported."""
-    module, _, address = str(settings.get("name")).partition(":")
-    if address and module not in sys.modules:
-        raise InputError(f"{folder} was trained for the method {module}:{address}; import {module} first")
-    return method_from(settings)
 
 
 def _layer(value: str | list[str]) -> str | tuple[str, ...]:

@@ -13,9 +13,10 @@ from ncttt.benchmark.tuning.config import Tuning
 from ncttt.benchmark.tuning.trials import combinations, grid_of
 from ncttt.data.corruptions import CORRUPTIONS, expand_corruptions, table_for
 from ncttt.methods import METHODS
+from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from
 from ncttt.training.job import Job
-from ncttt.zoo.checkpoint import checkpoint_folder, description
+from ncttt.zoo.checkpoint import checkpoint_folder, trained_method
 
 
 def check_tuning(tuning: Tuning, job: Job | None) -> None:
@@ -72,10 +73,12 @@ def _trained_on(checkpoint: str) -> str | None:
 
 def _check_method(tuning: Tuning, job: Job | None) -> None:
     """Every combination of settings makes a method."""
-    own = {"name": job.method, **job.method_settings} if job else description(str(tuning.checkpoint))["method"]
+    if tuning.method is not None:
+        METHODS.find(tuning.method)  # first, because a checkpoint may be for this very method
+    own = {"name": job.method, **job.method_settings} if job else trained_method(str(tuning.checkpoint))
     name = tuning.method or own["name"]
     kind = METHODS.find(name)
-    if kind.has_branch and METHODS.get(own["name"]) is not kind:
+    if kind.has_branch and own["name"] != name_of(kind):
         raise InputError(f"{name} needs a model trained for it; this one is for {own['name']}")
     for setting, values in tuning.adapted.items():
         if setting in kind.branch_settings:

@@ -20,7 +20,7 @@ from ncttt.benchmark.paired import right_streams
 from ncttt.benchmark.statistics import Difference, paired_difference
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.tuning.config import Tuning
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.checkpoint import trained_method
 
 Settings = dict[str, Any]
 
@@ -106,7 +106,7 @@ def _entry(checkpoint: str, method: str | None, adapted: Settings, steps: list[i
     if steps:
         settings["steps"] = steps[-1]
     return Entry(
-        method=method or description(checkpoint)["method"]["name"],
+        method=method or trained_method(checkpoint)["name"],
         checkpoint=checkpoint,
         settings=settings,
         steps=steps or None,
