@@ -9,9 +9,8 @@ from PIL import Image
 
 from ncttt.base.errors import InputError
 from ncttt.cli import main
-from ncttt.cli.commands.data.corrupt import parse_severities
 from ncttt.data import load
-from ncttt.data.corrupting import DECODED, decoded
+from ncttt.data.corrupting import DECODED, decoded, parse_severities
 from ncttt.data.corruptions import CORRUPTIONS, EXTRA
 
 

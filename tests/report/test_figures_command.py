@@ -9,7 +9,7 @@ from figure_pages import EVERY
 
 from ncttt.base.errors import InputError
 from ncttt.benchmark import Store
-from ncttt.benchmark.rows import read_rows
+from ncttt.benchmark.store import read_rows
 from ncttt.cli import main
 from ncttt.report import draw_figures
 from ncttt.report.figures import FIGURES, gallery

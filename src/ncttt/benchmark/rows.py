@@ -1,4 +1,4 @@
-"""Rows: their columns, CSV that is read back exactly, Parquet, and reading them from whatever file holds them."""
+"""Rows: their columns, CSV that is read back exactly, and Parquet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from ncttt.base import csv_files
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
-from ncttt.benchmark.store import Store
 
 TEXT, WHOLE, REAL = "TEXT", "INTEGER", "REAL"
 COLUMNS = {
@@ -55,7 +54,6 @@ COLUMNS = {
 RENAMED = {"pictures": "images_digest"}  # columns that older files have
 NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
 Row = dict[str, Any]
-HOW = "rows come from `ncttt bench --store FILE.sqlite`, or from `ncttt rows export`"
 
 
 def upgraded(row: Row) -> Row:
@@ -121,17 +119,3 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     with BytesIO() as file:
         parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), file)
         replace_file(path, file.getvalue())
-
-
-def read_rows(path: str | Path) -> list[Row]:
-    """The rows of a store (.sqlite) or of a CSV."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}; {HOW}")
-    if path.suffix == ".csv":
-        return list(read_csv(path))
-    with path.open("rb") as file:
-        if file.read(15) != b"SQLite format 3":
-            raise InputError(f"{path} is neither a store of rows nor a .csv; {HOW}")
-    with Store(path, read_only=True) as store:
-        return store.rows()

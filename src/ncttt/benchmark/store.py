@@ -16,6 +16,9 @@ from ncttt.base.errors import InputError, nearest
 from ncttt.benchmark.rows import COLUMNS, RENAMED, Row, read_csv, upgraded, write_csv, write_parquet
 from ncttt.benchmark.schema import open_store, transaction
 
+HOW = "rows come from `ncttt bench --store FILE.sqlite`, or from `ncttt rows export`"
+_ORDER = ", ".join(f'"{name}"' for name in ("data", "split", "severity", "corruption", "method", "checkpoint", "key"))
+
 
 class Store:
     """Finished cells in one file; several may read while one writes. `read_only` asks for a file that is there.
@@ -151,9 +154,6 @@ class Store:
             raise InputError(f"cannot use the store {self.path}: {error}") from None
 
 
-_ORDER = ", ".join(f'"{name}"' for name in ("data", "split", "severity", "corruption", "method", "checkpoint", "key"))
-
-
 def _check_asked(name: str, values: Sequence[Any]) -> None:
     if name in RENAMED:
         raise InputError(f"rows have no column {name!r}; it is called {RENAMED[name]!r} now")
@@ -175,3 +175,17 @@ def _unpacked(blob: bytes) -> np.ndarray:
 
 def _bytes(blob: bytes) -> np.ndarray:
     return np.frombuffer(blob, np.uint8)
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """The rows of a store (.sqlite) or of a CSV."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; {HOW}")
+    if path.suffix == ".csv":
+        return list(read_csv(path))
+    with path.open("rb") as file:
+        if file.read(15) != b"SQLite format 3":
+            raise InputError(f"{path} is neither a store of rows nor a .csv; {HOW}")
+    with Store(path, read_only=True) as store:
+        return store.rows()

@@ -1,6 +1,7 @@
 """A set by its name, corrupted into a folder or drawn on a contact sheet."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,7 @@ def corrupt_set(
     out: str | Path,
     *,
     corruptions: str | Sequence[str] = "all,extra",
-    severities: Sequence[int] = SEVERITIES,
+    severities: str | Sequence[int] = SEVERITIES,
     split: str = "test",
     seed: int = 0,
     workers: int | None = None,
@@ -48,6 +49,7 @@ def corrupt_set(
     """
     names = expand_corruptions(corruptions, clean=False)
     data = load(name, split, root, image_size=image_size)
+    severities = parse_severities(severities) if isinstance(severities, str) else severities
     _check_before_decoding(data, Path(out), names, severities, seed, workers, constants, frost, skip_bad)
     if skip_bad:
         data = load(name, split, root, image_size=image_size, skip_bad=True)
@@ -143,3 +145,19 @@ def _check_before_decoding(
     unknown = {"images_sha256"} | ({"images", "labels_sha256"} if skip_bad else set())
     known = {name: value for name, value in asked.items() if name not in unknown}
     metadata.refuse_other_making(out, known, corruptions)
+
+
+def parse_severities(text: str) -> tuple[int, ...]:
+    """Severities from `5`, `1-5` or `1,3,5`.
+
+    >>> parse_severities("1-3,5")
+    (1, 2, 3, 5)
+    """
+    severities: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([1-5])(?:-([1-5]))?\s*", part)
+        first, last = (match[1], match[2] or match[1]) if match else ("", "")
+        if not match or first > last:
+            raise InputError(f"severities go from 1 to 5 and look like 5, 1-5 or 1,3,5; found {text!r}")
+        severities.update(range(int(first), int(last) + 1))
+    return tuple(sorted(severities))

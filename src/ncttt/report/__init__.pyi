@@ -1,14 +1,12 @@
 from .accuracy import tables
-from .attribution import attribution_table
+from .benchmark_tables import attribution_table, summary_table, tuning_table
 from .figures.gallery import draw_figures
 from .page.report import Report, write_report
 from .paper import paper_accuracy, paper_rows, paper_table, vs_paper
 from .rendering import render
 from .rendering.terminal import show
 from .significance import Comparison, compare, comparison_table
-from .summary import summary_table
 from .table import Line, Number, Table
-from .tuning import tuning_table
 
 __all__ = [
     "Comparison",

@@ -30,7 +30,7 @@ def adapt(
     if json:
         print(json_module.dumps(facts))
     else:
-        show(facts, file=sys.stdout)
+        _show(facts, file=sys.stdout)
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def show(facts: dict[str, Any], file: TextIO) -> None:
+def _show(facts: dict[str, Any], file: TextIO) -> None:
     """The summary: a table on a terminal, a line for each figure elsewhere."""
     lines = list(_lines(facts))
     if not file.isatty():

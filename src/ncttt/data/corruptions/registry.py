@@ -127,9 +127,10 @@ def find_corruption(name: str, names: Iterable[str] = BY_NAME) -> Corruption:
     """The corruption of that name; else an `InputError` that gives the nearest of `names`."""
     if name == "benchmark":
         raise InputError("no corruption 'benchmark': the fifteen of the benchmark are now called 'all'")
-    if not isinstance(name, str) or name not in BY_NAME:
-        raise InputError(f"no corruption {name!r}{nearest(str(name), names)}")
-    return BY_NAME[name]
+    try:
+        return BY_NAME[name]
+    except (KeyError, TypeError):
+        raise InputError(f"no corruption {name!r}{nearest(str(name), names)}") from None
 
 
 def table_for(height: int, width: int, constants: str | None = None) -> str:

@@ -1,10 +1,8 @@
 """`ncttt data corrupt`: a corrupted copy of a data set, on disk."""
 
-import re
 from typing import Literal
 
 from ncttt import data
-from ncttt.base.errors import InputError
 
 EXAMPLE = "ncttt data corrupt digits --out digits-c --corruptions fog,contrast --severity 3,5"
 
@@ -44,7 +42,7 @@ def corrupt(
         name,
         out,
         corruptions=corruptions,
-        severities=parse_severities(severity),
+        severities=severity,
         split=split,
         seed=seed,
         workers=workers,
@@ -55,19 +53,3 @@ def corrupt(
         skip_bad=skip_bad,
     )
     print(folder)
-
-
-def parse_severities(text: str) -> tuple[int, ...]:
-    """Severities from `5`, `1-5` or `1,3,5`.
-
-    >>> parse_severities("1-3,5")
-    (1, 2, 3, 5)
-    """
-    severities: set[int] = set()
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([1-5])(?:-([1-5]))?\s*", part)
-        first, last = (match[1], match[2] or match[1]) if match else ("", "")
-        if not match or first > last:
-            raise InputError(f"severities go from 1 to 5 and look like 5, 1-5 or 1,3,5; found {text!r}")
-        severities.update(range(int(first), int(last) + 1))
-    return tuple(sorted(severities))

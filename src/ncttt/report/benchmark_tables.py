@@ -1,0 +1,96 @@
+"""What a benchmark gave, as tables: rows in short, the shares of gains with their intervals, the trials of a tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from ncttt.report.table import Cell, Number, Table, average, over_seeds, table_of
+
+if TYPE_CHECKING:
+    from ncttt.benchmark.attribution import Attribution
+    from ncttt.benchmark.statistics import Difference
+    from ncttt.benchmark.tuning.trials import TrialResult
+
+Row = Mapping[str, Any]
+NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
+ALWAYS = ("method", "checkpoint")  # shown even where they are the same in every line
+# Rows of one line differ in corruption and seed alone.
+GROUP = (*NAMED, "constants", "settings", "weights", "images_digest", "threads", "device")
+
+
+def summary_table(rows: Sequence[Row]) -> Table:
+    """Rows put together, in the order in which their methods first come; what is the same in all lines is left out."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in GROUP), []).append(row)
+    firsts = [group[0] for group in groups.values()]
+    shown = [name for name in NAMED if name in ALWAYS or len({row[name] for row in firsts}) > 1]
+    headers = [*(name.replace("_", " ") for name in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
+    names = [["" if row[name] is None else str(row[name]) for name in shown] for row in firsts]
+    return table_of(headers, [[*name, *_means(group)] for name, group in zip(names, groups.values(), strict=True)])
+
+
+def _means(rows: Sequence[Row]) -> list[Cell]:
+    seeds = sorted({row["seed"] for row in rows})
+    corruptions = {row["corruption"] for row in rows}
+    return [
+        over_seeds([100 * average(row["accuracy"] for row in rows if row["seed"] == seed) for seed in seeds]),
+        Number(average(row["ece"] for row in rows), decimals=3),
+        Number(average(row["images_per_second"] for row in rows), decimals=0),
+        Number(len(corruptions), decimals=0),
+        Number(len(seeds), decimals=0),
+    ]
+
+
+def attribution_table(attributions: Sequence[Attribution]) -> Table:
+    """Accuracies of each subject in each of its variants, and the shares of its gain in points, with intervals.
+
+    `ncttt.report.shares` divides gains from rows alone, without intervals.
+    """
+    subjects = [asdict(attribution.subject) for attribution in attributions]
+    shown = [
+        name
+        for name in subjects[0]
+        if name in (*ALWAYS, "protocol") or len({subject[name] for subject in subjects}) > 1
+    ]
+    variants = list(attributions[0].accuracy)
+    shares = [field.name for field in fields(attributions[0]) if field.name not in ("subject", "accuracy")]
+    body = [
+        [
+            *(str(subject[name]) for name in shown),
+            *(Number(100 * attribution.accuracy[variant]) for variant in variants),
+            *(in_points(getattr(attribution, share)) for share in shares),
+        ]
+        for subject, attribution in zip(subjects, attributions, strict=True)
+    ]
+    return table_of([*(name.replace("_", " ") for name in shown), *variants, *shares], body)
+
+
+def in_points(gain: Difference) -> Number:
+    """A difference of accuracies in percentage points, with its interval.
+
+    >>> from ncttt.report.table import cell_text
+    >>> from ncttt.benchmark.statistics import Difference
+    >>> cell_text(in_points(Difference(0.021, 0.01, 0.032)))
+    '+2.10 [+1.00, +3.20]'
+    """
+    return Number(100 * gain.mean, interval=(100 * gain.low, 100 * gain.high), signed=True)
+
+
+def tuning_table(trials: Sequence[TrialResult], confirmed: Sequence[TrialResult] = ()) -> Table:
+    """Measured trials in their order; `confirmed` are those that were measured again on fresh images."""
+    again = {repr(measured.trial.settings): measured for measured in confirmed}
+    headers = ["settings", "accuracy %", "gain of the steps", *(["on fresh images", "gain there"] if again else [])]
+    body = []
+    for measured in trials:
+        settings = measured.trial.settings
+        cells = [*_cells(measured), *_cells(again.get(repr(settings)))]
+        name = " ".join(f"{name}={value}" for name, value in settings.items()) or "as it is"
+        body.append([name, *cells[: len(headers) - 1]])
+    return table_of(headers, body)
+
+
+def _cells(measured: TrialResult | None) -> list[Cell]:
+    return [Number(100 * measured.accuracy), in_points(measured.gain)] if measured else ["", ""]
