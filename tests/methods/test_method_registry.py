@@ -12,9 +12,10 @@ import pytest
 
 import ncttt
 from ncttt import NCTTT, InputError, Tent
-from ncttt.methods import METHODS, method_for, method_from, place_of, settings_of, title_of
+from ncttt.methods import METHODS, method_for, method_from, place_of, registry, settings_of, title_of
 from ncttt.methods.registry import listings
 from ncttt.noise import StudentT
+from ncttt.testing.cases import images
 
 MINE = """
     from dataclasses import dataclass
@@ -121,7 +122,7 @@ def test_a_title_is_no_reason_to_import(mine):
 
 def test_an_address_is_saved_and_its_module_must_be_imported_by_the_user(mine, tmp_path):
     method = METHODS.find(mine)()
-    model = ncttt.attach(ncttt.models.small(5, width=4), "layer2", method, ncttt.testing.cases.images(2))
+    model = ncttt.attach(ncttt.models.small(5, width=4), "layer2", method, images(2))
     ncttt.save(model, tmp_path / "model")
     assert ncttt.load(tmp_path / "model").method == method
     del sys.modules["mine_module"]
@@ -161,3 +162,17 @@ def test_settings_that_cannot_be_are_named():
         method_from({"name": "tent", "step": 1})
     with pytest.raises(InputError, match=r"the settings .* of tent cannot be"):
         method_from({"name": "tent"}, steps="many")
+
+
+def test_a_method_that_says_no_title_and_no_place_comes_last_under_its_name(monkeypatch):
+    from ncttt.base.declarations import Declaration
+
+    plain = Declaration("ncttt.methods.plain", "", {}, {"Plain": {"name": "plain"}}, {})
+    known = registry.declarations("ncttt.methods")
+    monkeypatch.setattr(registry, "declarations", lambda package: [plain, *known])
+    registry.listings.cache_clear()
+    try:
+        assert list(registry.listings())[-1] == "plain"
+        assert registry.title_of("plain") == "plain"
+    finally:
+        registry.listings.cache_clear()

@@ -51,7 +51,7 @@ def whole_row(label: str, corruption: str, accuracy: float, seed: int, columns: 
 
 
 def trials() -> list[dict]:
-    """A search over four layers and four scales, each with two learning rates."""
+    """A tuning over four layers and four scales, each with two learning rates."""
     return [
         {
             "settings": {"layer": f"layer{layer}", "method_settings.sigma_out": sigma, "lr": lr},

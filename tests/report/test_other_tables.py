@@ -33,7 +33,7 @@ def test_a_summary_has_a_line_for_each_method_and_names_what_differs():
 
 def test_rows_of_other_images_are_not_put_together():
     rows = page_rows({"tent": 0.0}, ("fog",))
-    assert len(summary_table([*rows, rows[0] | {"pictures": "others"}]).lines) == 2
+    assert len(summary_table([*rows, rows[0] | {"images_digest": "others"}]).lines) == 2
 
 
 def test_an_attribution_shows_its_shares_with_intervals():

@@ -103,10 +103,10 @@ def adapt_folders(
         skip_bad=skip_bad,
         seed=seed,
     )
-    beside = trace or str(Path(out).with_suffix(".trace.csv"))
+    trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     tally = adapt.Tally(loaded)
-    _write(stream, tally, str(out), beside)
-    return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": beside}
+    _write(stream, tally, str(out), trace_file)
+    return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": trace_file}
 
 
 def prediction_rows(batch: "Adapted", classes: Sequence[str] | None) -> list[Values]:

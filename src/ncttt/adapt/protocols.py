@@ -51,7 +51,9 @@ CONTINUAL = Protocol("continual", "never forgets")
 
 
 def _built_in() -> dict[str, Callable[[], Protocol]]:
-    return {protocol.name: lambda protocol=protocol: protocol for protocol in (EPISODIC, ONLINE, CONTINUAL)}
+    """The protocols of this file, in their order."""
+    protocols = [thing for thing in globals().values() if isinstance(thing, Protocol)]
+    return {protocol.name: lambda protocol=protocol: protocol for protocol in protocols}
 
 
 def _check(name: str, thing: Any) -> None:

@@ -4,8 +4,8 @@ from .cells import cells_of
 from .driver import Outcome, raise_failures, run_cells, run_grid
 from .executors import executor
 from .grid import Entry, Grid
+from .intervals import Difference, paired_difference
 from .scenarios import ImageDraw, Scenario
-from .statistics import Difference, paired_difference
 from .store import Store, read_rows
 from .tuning import Tuning, TuningResult, trials_json, tune, write_trials
 

@@ -21,8 +21,8 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of, checkpoints_of
 from ncttt.benchmark.driver import Failures, run_cells
 from ncttt.benchmark.grid import BLEND, Entry, Grid
-from ncttt.benchmark.paired import by_seed
-from ncttt.benchmark.statistics import Difference, mean_difference, paired_difference
+from ncttt.benchmark.intervals import Difference, mean_difference, paired_difference
+from ncttt.benchmark.right_streams import by_seed
 from ncttt.benchmark.store import Store
 from ncttt.methods import METHODS
 

@@ -29,13 +29,13 @@ class Objective(NamedTuple):
 class Method:
     """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
 
-    A subclass says by class variables its `name`, the `title` that tables show and its `place` in them (methods without
-    one come last), whether it has a branch, which settings the branch is built
-    from, whether it learns at test time, and whether its branch is trained with the classifier (`joint`) or after it
-    (`branch`). `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the
-    prediction. `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step
-    lowers the loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and,
-    if `mirrored`, every other one mirrored: more to learn from, at that many times the cost.
+    A subclass says by class variables its `name`, the `title` that figures show and its `place` in tables (methods
+    without one come last), whether it has a branch, which settings the branch is built from, whether it learns at test
+    time, and whether its branch is trained with the classifier (`joint`) or after it (`branch`). `norm` is the
+    BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
+    `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
+    loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost.
     """
 
     name: ClassVar[str]

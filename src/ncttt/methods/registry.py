@@ -33,13 +33,18 @@ STRANGER = Listing(float("inf"), "", "", "")
 @lru_cache(maxsize=1)
 def listings() -> dict[str, Listing]:
     """The methods of this package by name, in the order of tables."""
-    declared = [
-        Listing(values["place"], values["name"], values["title"], f"{module}:{kind}")
-        for module, _, _, classes, _ in declarations("ncttt.methods")
-        for kind, values in classes.items()
+    each = [
+        Listing(
+            values.get("place", float("inf")),
+            values["name"],
+            values.get("title", values["name"]),
+            f"{declared.module}:{kind}",
+        )
+        for declared in declarations("ncttt.methods")
+        for kind, values in declared.classes.items()
         if "name" in values
     ]
-    return {listing.name: listing for listing in sorted(declared)}
+    return {listing.name: listing for listing in sorted(each)}
 
 
 def _built_in() -> dict[str, Loader[type[Method]]]:

@@ -10,7 +10,7 @@ from ncttt.report.table import Cell, Number, Table, average, over_seeds, table_o
 
 if TYPE_CHECKING:
     from ncttt.benchmark.attribution import Attribution
-    from ncttt.benchmark.statistics import Difference
+    from ncttt.benchmark.intervals import Difference
     from ncttt.benchmark.tuning.trials import TrialResult
 
 Row = Mapping[str, Any]
@@ -72,7 +72,7 @@ def in_points(gain: Difference) -> Number:
     """A difference of accuracies in percentage points, with its interval.
 
     >>> from ncttt.report.table import cell_text
-    >>> from ncttt.benchmark.statistics import Difference
+    >>> from ncttt.benchmark.intervals import Difference
     >>> cell_text(in_points(Difference(0.021, 0.01, 0.032)))
     '+2.10 [+1.00, +3.20]'
     """

@@ -42,11 +42,6 @@ def pairs_of(store: Store, first: Asked, second: Asked, where: Mapping[str, Any]
     return sorted(_complete(pairs), key=lambda pair: (corruption_order(pair.first["corruption"]), pair.first["seed"]))
 
 
-def is_mixed(row: Mapping[str, Any]) -> bool:
-    """Whether a row is of one stream in which all corruptions are shuffled together."""
-    return str(row.get("order")).startswith("mixed")
-
-
 def _complete(pairs: Sequence[Pair]) -> list[Pair]:
     seeds: dict[str, set[int]] = {}
     for pair in pairs:

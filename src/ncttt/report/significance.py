@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import is_mixed
@@ -20,7 +21,7 @@ from ncttt.report.table import Line, Number, Table, average
 if TYPE_CHECKING:
     import numpy as np
 
-    from ncttt.benchmark.statistics import Difference
+    from ncttt.benchmark.intervals import Difference
     from ncttt.benchmark.store import Store
 
 Streams = list[tuple[Any, "np.ndarray", "np.ndarray"]]  # seed, and what was right with each method
@@ -61,7 +62,7 @@ def compare(
     first. `where` chooses rows by their columns, such as `severity=5, protocol="online"`; several seeds count together.
     """
     pairs = pairs_of(store, (first, checkpoint), (second, other_checkpoint or checkpoint), where)
-    size, remembers = pairs[0].first["batch_size"], pairs[0].first["protocol"] != "episodic"
+    size, remembers = pairs[0].first["batch_size"], _remembers(pairs[0].first["protocol"])
     streams: dict[str, Streams] = {}
     for pair in pairs:
         for corruption, *right in _right(store, pair):
@@ -103,7 +104,7 @@ def _numbers(compared: Compared) -> tuple[Number, ...]:
 
 def _compared(streams: Streams, batch_size: int, remembers: bool) -> Compared:
     # scipy, which tables of rows do without; a caller with a store has waited for it already
-    from ncttt.benchmark.statistics import mean_difference, paired_difference
+    from ncttt.benchmark.intervals import mean_difference, paired_difference
 
     differences = []
     for wanted in dict.fromkeys(seed for seed, *_ in streams):  # seeds show the same images: each counts by itself
@@ -149,3 +150,8 @@ def _title(pairs: Sequence[Pair]) -> str:
     names = [first["checkpoint"], second["checkpoint"]]
     models = f"both on {names[0]}" if names[0] == names[1] else f"on {names[0]} and {names[1]}"
     return ", ".join([f"Accuracy (%) on {first['data']}", *words, models])
+
+
+def _remembers(protocol: str) -> bool:
+    """Whether batches depend on those before; a protocol that is not known here may do anything."""
+    return protocol not in list(PROTOCOLS) or PROTOCOLS[protocol].remembers

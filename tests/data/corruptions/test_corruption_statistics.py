@@ -11,7 +11,7 @@ from ncttt.data.corruptions import CORRUPTIONS, EXTRA, corrupt, table_for
 from ncttt.data.corruptions.noise import level_probabilities
 from ncttt.data.corruptions.randomness import Draws
 from ncttt.data.corruptions.registry import BY_NAME
-from ncttt.data.corruptions.textures import ice_pictures
+from ncttt.data.corruptions.textures import ice_textures
 from ncttt.data.corruptions.weather import plasma
 
 ALL = CORRUPTIONS + EXTRA
@@ -140,7 +140,7 @@ def test_mud_and_water():
 
 
 def test_ice_is_bluish_white_and_differs_from_picture_to_picture():
-    pictures = ice_pictures(256, 0.35, 0)
+    pictures = ice_textures(256, 0.35, 0)
     for picture in pictures:
         red, green, blue = picture.reshape(-1, 3).mean(axis=0)
         assert 100 < red < green < blue < 200

@@ -64,9 +64,9 @@ def _trained_on(checkpoint: str) -> str | None:
     if Path(checkpoint).is_file():
         return None
     own = checkpoint_folder(checkpoint)
-    beside = [place / "config.json" for place in (own, own.parent) if (place / "config.json").is_file()]
+    configs = [place / "config.json" for place in (own, own.parent) if (place / "config.json").is_file()]
     try:
-        return json.loads(beside[0].read_text())["about"]["split"]
+        return json.loads(configs[0].read_text())["about"]["split"]
     except (IndexError, OSError, ValueError, KeyError, TypeError):  # made elsewhere: nothing is recorded
         return None
 

@@ -16,8 +16,8 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
 from ncttt.benchmark.grid import Entry, Grid
-from ncttt.benchmark.paired import right_streams
-from ncttt.benchmark.statistics import Difference, paired_difference
+from ncttt.benchmark.intervals import Difference, paired_difference
+from ncttt.benchmark.right_streams import right_streams
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.tuning.config import Tuning
 from ncttt.zoo.checkpoint import trained_method

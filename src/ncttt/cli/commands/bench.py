@@ -10,7 +10,6 @@ from ncttt import benchmark, report
 from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import BLEND, Grid
 
-EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
 STORE = "runs/bench.sqlite"
 EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
 GROUP = "measure"

@@ -41,8 +41,8 @@ def corrupt(
     table = table_for(height, width, constants)
     chosen = find_corruption(corruption)
     settings: tuple = chosen.tables[table][severity - 1]
-    if chosen.pictures is not None:
-        settings = (*settings, chosen.pictures(height, width, table, seed, frost))
+    if chosen.textures is not None:
+        settings = (*settings, chosen.textures(height, width, table, seed, frost))
     result = np.empty(images.shape, np.uint8)
     size = max(1, _BLOCK_VALUES // (height * width * 3))
     for start in range(0, len(images), size):

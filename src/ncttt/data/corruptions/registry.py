@@ -36,25 +36,25 @@ class Corruption:
     function: Callable[..., np.ndarray]
     tables: Mapping[str, Levels]
     extra: bool = False
-    pictures: Callable[..., Any] | None = None
+    textures: Callable[..., Any] | None = None
 
     def __call__(self, images: np.ndarray, draws: Any, *constants: Any) -> np.ndarray:
         return self.function(images, draws, *constants)
 
 
 def corruption(
-    *, cifar: Levels, imagenet: Levels, extra: bool = False, pictures: Callable[..., Any] | None = None
+    *, cifar: Levels, imagenet: Levels, extra: bool = False, textures: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., np.ndarray]], Corruption]:
     """Make a function a corruption, with its constants for severities 1 to 5 on small and on large images.
 
-    `extra` says that it is none of the fifteen of the benchmark. `pictures`, called with (height, width, table, seed,
+    `extra` says that it is none of the fifteen of the benchmark. `textures`, called with (height, width, table, seed,
     frost), gives what the function takes after its constants.
     """
     tables = {"cifar": cifar, "imagenet": imagenet}
     for name, levels in tables.items():
         if len(levels) != len(SEVERITIES):
             raise InputError(f"{len(levels)} levels of {name} constants; expected one for each severity from 1 to 5")
-    return lambda function: Corruption(function, tables, extra, pictures)
+    return lambda function: Corruption(function, tables, extra, textures)
 
 
 class _Declared(NamedTuple):

@@ -1,4 +1,4 @@
-"""The pictures that frost lays over images: the photographs of a folder, or procedural ice.
+"""The textures that frost lays over images: the photographs of a folder, or procedural ice.
 
 Ice is grown from random numbers: ferns of crystals over a cloud of fine rime.
 """
@@ -23,11 +23,11 @@ _SIDEWAYS = np.deg2rad(58)  # the sixfold symmetry of ice, a little bent
 
 
 def textures_for(height: int, width: int, table: str, seed: int, folder: str | Path | None = None) -> list[Array]:
-    """The frost pictures, (H', W', 3) uint8, each large enough for a crop of `height` x `width`."""
+    """The frost textures, (H', W', 3) uint8, each large enough for a crop of `height` x `width`."""
     if folder is not None:
         return photographs(str(folder), height, width, _SHRUNK if table == "cifar" else 1)
     side = max(256, 1 << (2 * max(height, width) - 1).bit_length())
-    return ice_pictures(side, _FINE if table == "cifar" else 1.0, seed)
+    return ice_textures(side, _FINE if table == "cifar" else 1.0, seed)
 
 
 def photographs(folder: str, height: int, width: int, factor: int) -> list[Array]:
@@ -81,8 +81,8 @@ def covering(picture: Array, height: int, width: int, factor: int) -> Array:
 
 
 @lru_cache(maxsize=4)
-def ice_pictures(side: int, scale: float, seed: int) -> list[Array]:
-    """`COUNT` different pictures of frost, each `(side, side, 3)` uint8; `scale` 1 is for images of 224 pixels."""
+def ice_textures(side: int, scale: float, seed: int) -> list[Array]:
+    """`COUNT` different textures of frost, each `(side, side, 3)` uint8; `scale` 1 is for images of 224 pixels."""
     return [ice(side, scale, np.random.default_rng([seed, number])) for number in range(COUNT)]
 
 

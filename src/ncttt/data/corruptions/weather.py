@@ -53,7 +53,7 @@ def snow(
 @corruption(
     cifar=((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
     imagenet=((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-    pictures=textures_for,
+    textures=textures_for,
 )
 def frost(images: Array, draws: Draws, keep: float, amount: float, textures: list[Array]) -> Array:
     """A weighted sum with a random crop of one of `textures`, (H', W', 3) uint8, none smaller than the images."""

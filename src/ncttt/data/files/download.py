@@ -4,9 +4,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import lazy_loader
 
 from ncttt.base.errors import InputError
+
+if TYPE_CHECKING:
+    import pooch
+    import requests
+    import urllib3
+else:  # a third of a second to import, which a list of data sets does without
+    pooch, requests, urllib3 = (lazy_loader.load(name) for name in ("pooch", "requests", "urllib3"))
 
 Progress = Callable[[int, int], None]
 CONNECT_SECONDS = 5
@@ -26,8 +35,6 @@ def download(
 
     What has arrived stays in `<target>.part`, and a later call goes on from there if the server allows it.
     """
-    import pooch
-
     pooch.get_logger().setLevel("WARNING")  # progress is ours to tell
     registry = pooch.create(
         path=target.parent, base_url="", registry={target.name: known_hash}, urls={target.name: url}
@@ -50,8 +57,6 @@ class _Resuming:
 
     def __call__(self, fname: str, action: Any, pooch: Any, *, check_only: bool | None = None) -> None:
         # pooch's protocol names them so: the address, the file to write, itself.
-        import requests
-
         most = self._have()
         failures = 0
         while True:
@@ -72,8 +77,6 @@ class _Resuming:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def _receive(self, url: str) -> None:
-        import requests
-
         have = self._have()
         # Without "identity" a server may compress on the fly, and byte positions would mean nothing.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
@@ -91,14 +94,10 @@ class _Resuming:
             self._append(response, have)
 
     def _start_again(self) -> None:
-        import requests
-
         self.part.unlink(missing_ok=True)
         raise requests.exceptions.ChunkedEncodingError("the partial file did not fit; starting again")
 
     def _append(self, response: Any, start: int) -> None:
-        import requests
-
         total, have = _total(response.headers, start), start
         with name_the_file(self.part), self.part.open("ab" if start else "wb") as file:
             for chunk in response.iter_content(CHUNK):
@@ -118,9 +117,6 @@ def _total(headers: Mapping[str, str], start: int) -> int:
 
 
 def _transient(error: Exception) -> bool:
-    import requests
-    import urllib3
-
     if isinstance(error, requests.HTTPError):
         return error.response is not None and (error.response.status_code >= 500 or error.response.status_code == 429)
     if isinstance(error, requests.exceptions.ChunkedEncodingError | requests.exceptions.ReadTimeout):
@@ -131,8 +127,6 @@ def _transient(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    import requests
-
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"the server answers {error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.exceptions.ConnectTimeout):

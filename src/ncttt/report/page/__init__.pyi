@@ -3,7 +3,7 @@ from .examples import examples_of
 from .headline import finding
 from .report import Report, write_page, write_report
 from .setups import setups_of
-from .significance import Verdict, verdicts_of
+from .verdicts import Verdict, verdicts_of
 
 __all__ = [
     "Example",

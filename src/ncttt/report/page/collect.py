@@ -14,7 +14,7 @@ from ncttt.report.page.curves import Curve, Drift, curves_of, drifts_of
 from ncttt.report.page.headline import Finding, finding, listed
 from ncttt.report.page.origin import Settings, about, grids_of, settings_of
 from ncttt.report.page.setups import Setup, setups_of
-from ncttt.report.page.significance import Verdict
+from ncttt.report.page.verdicts import Verdict
 from ncttt.report.paper.comparison import vs_paper
 from ncttt.report.significance import comparison_table
 from ncttt.report.table import Number, Table, best_in_bold

@@ -59,10 +59,10 @@ def _in_turn(store: Store, line: MethodLine, sources: dict[tuple, Row]) -> Itera
 def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterator[Example]:
     """The images of a row that adaptation changed: the first mended, the first broken, the second mended ..."""
     before, after = _predicted(store, source), _predicted(store, row)
-    scene = _scene(store, row)
-    if before is None or after is None or scene is None or not len(scene[1]) == len(before) == len(after):
+    shown = _scenario(store, row)
+    if before is None or after is None or shown is None or not len(shown[1]) == len(before) == len(after):
         return
-    images, labels = scene
+    images, labels = shown
     places = order_of(labels, row["order"], row["seed"])
     truth, names = labels[places], _class_names(row["data"])
     mended, broken = (before != truth) & (after == truth), (before == truth) & (after != truth)
@@ -77,7 +77,7 @@ def _predicted(store: Store, row: Row | None) -> np.ndarray | None:
     return None if after_each is None else after_each[-1]
 
 
-def _scene(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
+def _scenario(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
     """Images and labels of a row from the files beside the store, if they are there; nothing is made anew."""
     draw, digest = ImageDraw(row["data"], row["split"]), str(row.get("images_digest"))
     scenario = Scenario(draw, digest, row["corruption"], row["severity"], row["constants"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ncttt.report.page.setups import MethodLine, Setup
-from ncttt.report.page.significance import Verdict
+from ncttt.report.page.verdicts import Verdict
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.table import TIE
 

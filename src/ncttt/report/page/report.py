@@ -21,7 +21,7 @@ from ncttt.report.accuracy import Row, tables
 from ncttt.report.names import spelled
 from ncttt.report.page import svg
 from ncttt.report.page.collect import Example, Page, collect
-from ncttt.report.page.significance import Verdict
+from ncttt.report.page.verdicts import Verdict
 from ncttt.report.palette import SERIES
 from ncttt.report.rendering import render
 from ncttt.report.table import Table, cell_text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ncttt import InputError
-from ncttt.benchmark.statistics import mean_and_deviation, mean_difference, paired_difference
+from ncttt.benchmark.intervals import mean_and_deviation, mean_difference, paired_difference
 
 
 def pair(generator, batches=40, size=50, shift=0.1):
@@ -80,7 +80,7 @@ def test_seeds_that_show_the_same_images_make_nothing_surer():
 
 @pytest.mark.parametrize("batches", [3, 10, 11, 16, 95])
 def test_a_stream_that_remembers_has_at_most_ten_blocks_of_whole_batches(batches):
-    from ncttt.benchmark.statistics import _units
+    from ncttt.benchmark.intervals import _units
 
     sums, counts = _units(np.ones(batches * 7 - 3), 7, remembers=True)
     assert len(counts) == min(10, batches)
