@@ -13,6 +13,10 @@ from ncttt.benchmark.tuning.trials import combinations
 from ncttt.cli import main
 from ncttt.training import read_job
 
+TUNINGS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(Path("configs/tune").glob("cifar10-*.yaml"))}
+OF_TRAININGS = [name for name, settings in TUNINGS.items() if "train" in settings]
+OF_ADAPTATIONS = [name for name in TUNINGS if name not in OF_TRAININGS]
+
 
 def test_the_digits_grid_runs(tmp_path, capsys):
     config = ["bench", "--config", "configs/bench/digits.yaml", "--store", str(tmp_path / "rows.sqlite")]
@@ -56,13 +60,12 @@ def test_the_digits_tuning_is_one():
     check_tuning(Tuning(**settings), read_job(settings["train"]))
 
 
-@pytest.mark.parametrize("name", ["branch", "early", "noise", "paper-flat", "paper-form", "trained", "width"])
+@pytest.mark.parametrize("name", OF_TRAININGS)
 def test_the_tunings_of_trainings_on_cifar10_name_what_there_is(name):
     from ncttt import METHODS
 
-    by_training = yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text())
-    for settings, _ in combinations(Tuning(**by_training)):
-        assert METHODS[changed(read_job(by_training["train"]), settings).method]
+    for settings, _ in combinations(Tuning(**TUNINGS[name])):
+        assert METHODS[changed(read_job(TUNINGS[name]["train"]), settings).method]
 
 
 def test_tunings_vary_the_training_of_the_zoo_with_half_its_epochs():
@@ -72,23 +75,13 @@ def test_tunings_vary_the_training_of_the_zoo_with_half_its_epochs():
     assert (short.start, short.layer, short.method) == (whole.start, whole.layer, whole.method)
 
 
-def test_the_tuning_of_adaptations_on_cifar10_names_what_there_is():
-    from ncttt import zoo
-
-    by_adaptation = Tuning(**yaml.safe_load(Path("configs/tune/cifar10-adapted.yaml").read_text()))
-    assert by_adaptation.checkpoint in zoo.names()
-    assert len(combinations(by_adaptation)) == 16
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["clust3", "copies", "entropy", "entropy-alone", "norm", "online", "stop", "tent", "ttt", "ttt-flow", "ttt-plus"],
-)
+@pytest.mark.parametrize("name", OF_ADAPTATIONS)
 def test_tunings_of_adaptations_name_settings_of_their_methods(name):
-    from ncttt import METHODS
+    from ncttt import METHODS, zoo
     from ncttt.zoo.checkpoint import description
 
-    tuning = Tuning(**yaml.safe_load(Path(f"configs/tune/cifar10-{name}.yaml").read_text()))
+    tuning = Tuning(**TUNINGS[name])
+    assert tuning.checkpoint in zoo.names()
     method = METHODS[tuning.method or description(tuning.checkpoint)["method"]["name"]]
     for _, adapted in combinations(tuning):
         assert method(**{key: value for key, value in adapted.items() if key != "stop"})
