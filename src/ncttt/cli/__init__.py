@@ -20,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = [a for a in arguments if a != "--debug"] or ["--help"]
     try:
         _run(arguments)
+        sys.stdout.flush()  # here, so that a reader who has gone is noticed where it can be answered
     except BrokenPipeError:
         # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
