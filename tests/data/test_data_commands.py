@@ -47,7 +47,8 @@ def test_check_names_what_is_wrong_and_exits_with_2(tmp_path, capsys):
 
 def test_the_python_version_of_cifar10_is_known_too(tmp_path, capsys):
     (tmp_path / "cifar-10-batches-py").mkdir()
-    (tmp_path / "cifar-10-batches-py/test_batch").write_bytes(b"wrong")
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        (tmp_path / "cifar-10-batches-py" / name).write_bytes(b"wrong")
     main(["data", "list", "--root", str(tmp_path), "--json"])
     assert json.loads(capsys.readouterr().out)["sets"]["cifar10"]["present"]
     assert main(["data", "check", "cifar10", "--root", str(tmp_path)]) == 2

@@ -152,7 +152,20 @@ def test_offline_says_what_was_tried(home, tmp_path):
 def test_offline_without_a_second_source(home, tmp_path, monkeypatch):
     home.close()
     monkeypatch.setattr(DATA_SETS["cifar100"], "downloads", (Download(home.url("c100.tar.gz"), "md5:0"),))
-    with pytest.raises(InputError, match=r"cifar100 cannot be fetched; tried http.*put it into .*cifar-100-python"):
+    with pytest.raises(InputError, match=r"cifar100 cannot be fetched; tried http.*put it into .*cifar-100-binary"):
+        get("cifar100", tmp_path)
+
+
+def test_a_verified_python_version_is_not_fetched_again(home, tmp_path, monkeypatch):
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    (folder / "meta").write_bytes(b"names")
+    monkeypatch.setattr(DATA_SETS["cifar100"], "pickled_hashes", {"meta": md5(b"names")})
+    assert get("cifar100", tmp_path) == folder
+    (folder / "meta").write_bytes(b"damaged")
+    home.close()
+    monkeypatch.setattr(DATA_SETS["cifar100"], "downloads", (Download(home.url("c100.tar.gz"), "md5:0"),))
+    with pytest.raises(InputError, match="cifar100 cannot be fetched"):
         get("cifar100", tmp_path)
 
 

@@ -14,6 +14,7 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.scenarios import CLEAN, DrawnImages, ImageDraw, Scenario
+from ncttt.benchmark.stored_corruptions import lies_ready, stored_scenarios
 from ncttt.benchmark.streams import parse_order
 from ncttt.data import data_root
 from ncttt.data.corruptions import expand_corruptions, table_for
@@ -47,9 +48,11 @@ def image_draws(grid: Grid) -> list[ImageDraw]:
 
 
 def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
-    entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw)) for entry in grid.methods]
+    lists = _scenarios(grid, draw)
+    drawn = lists[0][0].draw.read()
+    entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw, drawn)) for entry in grid.methods]
     protocols = sorted({name for names, _ in entries for name in names}, key=_place_of)
-    for scenarios, setups in _streams(grid, draw, list(product(protocols, grid.orders))):
+    for scenarios, setups in _streams(lists, list(product(protocols, grid.orders))):
         for (protocol, order), size, seed in product(setups, grid.batch_sizes, grid.seeds):
             setup = {"protocol": protocol, "order": order, "batch_size": size, "seed": seed}
             for names, templates in entries:
@@ -62,12 +65,12 @@ def _place_of(protocol: str) -> tuple[int, str]:
     return (built_in.index(protocol) if protocol in built_in else len(built_in), protocol)
 
 
-def _templates(grid: Grid, entry: Entry, draw: ImageDraw) -> list[Cell]:
+def _templates(grid: Grid, entry: Entry, draw: ImageDraw, drawn: DrawnImages) -> list[Cell]:
     """A cell of an entry on each of its checkpoints, still without scenarios and a setup."""
     templates = []
     for checkpoint in checkpoints_of(entry):
         described = description(checkpoint)
-        _check_fit(described, checkpoint, draw.read(), draw.data)
+        _check_fit(described, checkpoint, drawn, draw.data)
         method = method_of(entry, described, checkpoint)
         steps = steps_of(grid, entry, method)
         template = Cell(
@@ -87,12 +90,12 @@ def _templates(grid: Grid, entry: Entry, draw: ImageDraw) -> list[Cell]:
 
 
 def _streams(
-    grid: Grid, draw: ImageDraw, setups: Sequence[Setup]
+    lists: Sequence[Sequence[Scenario]], setups: Sequence[Setup]
 ) -> Iterator[tuple[tuple[Scenario, ...], Sequence[Setup]]]:
     """Scenarios one by one for the setups that forget between them, all of a severity together for the others."""
     together = [(p, order) for p, order in setups if PROTOCOLS[p].crosses_domains or parse_order(order).mixed]
     alone = [setup for setup in setups if setup not in together]
-    for scenarios in _scenarios(grid, draw):
+    for scenarios in lists:
         for scenario in scenarios:
             yield (scenario,), alone
         if scenarios[0].corruption != CLEAN:
@@ -101,7 +104,10 @@ def _streams(
 
 def _scenarios(grid: Grid, draw: ImageDraw) -> list[list[Scenario]]:
     """One list of scenarios for each severity; clean images come once, first."""
-    names, drawn = expand_corruptions(grid.corruptions), draw.read()
+    names = expand_corruptions(grid.corruptions)
+    if lies_ready(draw):
+        return stored_scenarios(grid, draw, names)
+    drawn = draw.read()
     _, height, width, _ = drawn.images.shape
     table = table_for(height, width, grid.constants)
     shifts = [name for name in names if name != CLEAN]

@@ -37,7 +37,8 @@ class Grid:
     """Data x corruption x severity x method x checkpoint x protocol x order x batch size x seed.
 
     Attributes:
-        data: Data set by name, or a folder of images; several make a grid on each.
+        data: Data set by name, or a folder of images; several make a grid on each. Of cifar10-c, cifar100-c and folders
+            of such arrays the corrupted images are read as they are.
         methods: What is compared, on which checkpoints.
         split: Part of the data.
         images: How many of it, drawn once; all by default.
@@ -45,7 +46,7 @@ class Grid:
         root: Where data sets lie.
         corruptions: Names; "all" is the fifteen of the benchmark, "extra" the four others, "clean" none.
         severities: From 1 to 5; clean images have none.
-        constants: "cifar" or "imagenet", by the size of the images by default.
+        constants: "cifar" or "imagenet", by the size of the images by default; none for corrupted images that are read.
         protocols: When the method forgets: episodic (each batch), online (each corruption), continual (never).
         orders: random, by_class, or dirichlet(0.1) and the like; mixed, or mixed(by_class) and the like, shuffles all
             corruptions of a severity together.

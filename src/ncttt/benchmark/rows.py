@@ -51,6 +51,7 @@ COLUMNS = {
     "machine": TEXT,
     "versions": TEXT,
 }
+PUBLISHED, MADE = "published", "made"  # `constants` of corrupted images that are read, not made for the grid
 RENAMED = {"pictures": "images_digest"}  # columns that older files have
 NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
 Row = dict[str, Any]
@@ -119,3 +120,12 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     with BytesIO() as file:
         parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema), file)
         replace_file(path, file.getvalue())
+
+
+def was_read(constants: str | None) -> bool:
+    """Whether these `constants` of a row say that its images lay ready, each corruption with a digest of its own.
+
+    >>> was_read("published"), was_read("made(cifar)"), was_read("cifar"), was_read(None)
+    (True, True, False, False)
+    """
+    return constants is not None and constants.partition("(")[0] in (PUBLISHED, MADE)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ncttt.base.errors import InputError
 from ncttt.base.files import locked, replacing
+from ncttt.benchmark.rows import was_read
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import CLEAN, FORMAT, corrupt
@@ -36,7 +37,8 @@ class DrawnImages(NamedTuple):
 class ImageDraw:
     """`count` images of one split of a set, or all of them, behind the first `skip` of a fixed draw.
 
-    `data` is what a row calls the set; a set that is a folder lies at `folder`.
+    `data` is what a row calls the set; a set that is a folder lies at `folder`. A set of arrays of corrupted images is
+    read by `corruption` and `severity`, and the draw has the same places in each of its blocks.
     """
 
     data: str
@@ -45,6 +47,8 @@ class ImageDraw:
     skip: int = 0
     root: str | None = None
     folder: str | None = None
+    corruption: str | None = None
+    severity: int | None = None
 
     def read(self) -> DrawnImages:
         """Read them; the last few draws are remembered."""
@@ -53,7 +57,7 @@ class ImageDraw:
 
 @lru_cache(maxsize=4)
 def _read(draw: ImageDraw) -> DrawnImages:
-    data = load(draw.folder or draw.data, draw.split, root=draw.root)
+    data = load(draw.folder or draw.data, draw.split, draw.root, draw.corruption, draw.severity)
     skip = draw.skip
     count = len(data) - skip if draw.count is None else draw.count
     if skip < 0 or count < 1 or skip + count > len(data):
@@ -70,7 +74,8 @@ def _read(draw: ImageDraw) -> DrawnImages:
 class Scenario:
     """A draw of images under one corruption at one severity.
 
-    `digest` is that of the clean images, `constants` the name of a table of severities.
+    `digest` is that of the clean images, `constants` the name of a table of severities. Where the corrupted images lay
+    ready, `digest` is their own, and `constants` says who made them.
     """
 
     draw: ImageDraw
@@ -82,7 +87,8 @@ class Scenario:
     @property
     def name(self) -> str:
         """What the images are, whatever their set is called."""
-        return f"{self.digest}-{self.corruption}-{self.severity}-{self.constants}-{FORMAT}"
+        name = f"{self.digest}-{self.corruption}-{self.severity}-{self.constants}"
+        return name if was_read(self.constants) else f"{name}-{FORMAT}"  # our code did not corrupt what was read
 
     def images(self, cache: Path) -> np.ndarray:
         """The images uint8 (N, H, W, 3), a memory map of a file that the first process to ask has made."""
@@ -107,10 +113,11 @@ class Scenario:
         return drawn
 
     def _pieces(self) -> Iterator[np.ndarray]:
-        clean, _, places, *_ = self._drawn()
-        for start in range(0, len(clean), PIECE):
+        images, _, places, *_ = self._drawn()
+        ready = self.corruption == CLEAN or was_read(self.constants)
+        for start in range(0, len(images), PIECE):
             part = slice(start, start + PIECE)
-            yield clean[part] if self.corruption == CLEAN else self._corrupted(clean[part], places[part])
+            yield images[part] if ready else self._corrupted(images[part], places[part])
 
     def _corrupted(self, images: np.ndarray, places: np.ndarray) -> np.ndarray:
         return corrupt(images, self.corruption, self.severity, seed=SEED, indices=places, constants=self.constants)

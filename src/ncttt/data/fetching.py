@@ -38,6 +38,9 @@ def get(
     if _complete(chosen, folder):
         say(f"{name} is already in {folder}")
         return folder
+    if _complete_elsewhere(chosen, where, folder):
+        say(f"{name} is already in {chosen.where(where)}")
+        return chosen.where(where)
     _keep_made(name, folder)
     try:
         _from_home(chosen, folder, progress, say)
@@ -51,6 +54,11 @@ def _complete(chosen: DataSet, folder: Path) -> bool:
     if chosen.hashes:
         return folder.is_dir() and not mismatches(folder, chosen.hashes)
     return all((folder / item.part).is_dir() for item in chosen.downloads)
+
+
+def _complete_elsewhere(chosen: DataSet, root: Path, folder: Path) -> bool:
+    """Whether another version than the one that would be fetched is there and verified."""
+    return chosen.where(root) != folder and set(chosen.check(root).values()) == {OK}
 
 
 def _keep_made(name: str, folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions.apply import check, corrupt
 from ncttt.data.files.arrays import read_made
-from ncttt.data.files.folders import IMAGE_SIZE, folder
+from ncttt.data.files.folders import IMAGE_SIZE, LIST, folder
 from ncttt.data.files.image_files import subfolders
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.files.splits import held_out
@@ -50,6 +50,15 @@ def load(
     if corruption is None or severity is None:
         return data
     return corrupted(data, corruption, severity, seed)
+
+
+def stores_corruptions(name: str) -> bool:
+    """Whether a set, or a folder, holds corrupted images as arrays, which `corruption` and `severity` choose from.
+
+    >>> stores_corruptions("cifar10-c"), stores_corruptions("cifar10")
+    (True, False)
+    """
+    return _holds_arrays_only(Path(name)) if is_folder(name) else data_set(name).stores_corruptions
 
 
 def corrupted(data: ImageSet, corruption: str, severity: int, seed: int = 0) -> ImageSet:
@@ -125,4 +134,4 @@ def _load_folder(
 
 
 def _holds_arrays_only(path: Path) -> bool:
-    return (path / "labels.npy").is_file() and not subfolders(path)
+    return any(path.glob("*.npy")) and path.is_dir() and not subfolders(path) and not (path / LIST).is_file()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from ncttt.benchmark.rows import was_read
 from ncttt.report.table import Cell, Number, Table, average, over_seeds, table_of
 
 if TYPE_CHECKING:
@@ -24,12 +25,18 @@ def summary_table(rows: Sequence[Row]) -> Table:
     """Rows put together, in the order in which their methods first come; what is the same in all lines is left out."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in GROUP), []).append(row)
+        groups.setdefault(_group(row), []).append(row)
     firsts = [group[0] for group in groups.values()]
     shown = [name for name in NAMED if name in ALWAYS or len({row[name] for row in firsts}) > 1]
     headers = [*(name.replace("_", " ") for name in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
     names = [["" if row[name] is None else str(row[name]) for name in shown] for row in firsts]
     return table_of(headers, [[*name, *_means(group)] for name, group in zip(names, groups.values(), strict=True)])
+
+
+def _group(row: Row) -> tuple[Any, ...]:
+    # Images that lay ready have a digest for each corruption; their number stands for them.
+    images = row.get("images" if was_read(row.get("constants")) else "images_digest")
+    return tuple(images if name == "images_digest" else row.get(name) for name in GROUP)
 
 
 def _means(rows: Sequence[Row]) -> list[Cell]:

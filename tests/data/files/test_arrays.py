@@ -27,6 +27,12 @@ def test_a_severity_is_a_block_of_the_memory_mapped_file(cifar_c, pictures):
     assert isinstance(data.images, np.memmap)
 
 
+def test_a_folder_by_its_path_may_have_the_published_labels_of_one_byte(cifar_c, pictures):
+    data = load(str(cifar_c / "CIFAR-10-C"), "test", corruption="fog", severity=1)
+    assert np.array_equal(data.images, pictures(50)[:10])
+    assert data.classes == tuple("0123456789")
+
+
 def test_cifar100_c_knows_its_classes_without_cifar100(tmp_path, pictures):
     (tmp_path / "CIFAR-100-C").mkdir()
     np.save(tmp_path / "CIFAR-100-C/snow.npy", pictures(10))

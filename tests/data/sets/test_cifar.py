@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ncttt.base.errors import InputError
-from ncttt.data import load
+from ncttt.data import check, list_sets, load
 from ncttt.data.files.cifar_files import read_pickle
 from ncttt.data.sets.cifar100 import CLASSES
 
@@ -27,6 +27,17 @@ def write_binary(root, pictures, per_file=20):
         records = np.concatenate([labels[part, None].astype(np.uint8), planes(everything[part])], axis=1)
         (folder / f"{name}.bin").write_bytes(records.tobytes())
     return everything, labels
+
+
+def write_binary_cifar100(root, pictures):
+    """Records of coarse label, fine label and planes: 200 to train on, 40 to test."""
+    folder = root / "cifar-100-binary"
+    folder.mkdir(parents=True)
+    images, fine = pictures(240), np.arange(240) * 7 % 100
+    labels = np.stack([fine // 5, fine], axis=1).astype(np.uint8)
+    for name, part in (("train", slice(200)), ("test", slice(200, None))):
+        (folder / f"{name}.bin").write_bytes(np.concatenate([labels[part], planes(images[part])], axis=1).tobytes())
+    return images, fine
 
 
 def write_pickled(path, entries):
@@ -68,6 +79,58 @@ def test_cifar100_takes_fine_labels_and_the_names_of_its_meta_file(tmp_path, pic
     assert np.array_equal(data.labels, fine)
     assert data.classes == CLASSES
     assert len(CLASSES) == len(set(CLASSES)) == 100
+
+
+def test_binary_files_of_cifar100(tmp_path, pictures):
+    images, fine = write_binary_cifar100(tmp_path, pictures)
+    assert len((tmp_path / "cifar-100-binary/test.bin").read_bytes()) == 40 * 3074
+    train, test = load("cifar100", "train", tmp_path), load("cifar100", "test", tmp_path)
+    assert np.array_equal(train.images, images[:200])
+    assert np.array_equal(test.images, images[200:])
+    assert np.array_equal(np.concatenate([train.labels, test.labels]), fine)
+    assert train.classes == CLASSES
+    assert len(load("cifar100", "fit", tmp_path)) + len(load("cifar100", "val", tmp_path)) == 200
+
+
+def test_the_binary_version_of_cifar100_comes_first(tmp_path, pictures):
+    write_pickled(tmp_path / "cifar-100-python/meta", {b"fine_label_names": [b"a"]})
+    assert not list_sets(tmp_path)["cifar100"]["present"]  # its batches are missing
+    for name in ("train", "test"):
+        write_pickled(tmp_path / "cifar-100-python" / name, {b"data": planes(pictures(3)), b"fine_labels": [0] * 3})
+    assert list_sets(tmp_path)["cifar100"]["present"]
+    assert set(check("cifar100", tmp_path)) == {"train", "test", "meta"}
+    assert len(load("cifar100", "test", tmp_path)) == 3
+    write_binary_cifar100(tmp_path, pictures)
+    assert list_sets(tmp_path)["cifar100"]["present"]
+    assert set(check("cifar100", tmp_path)) == {"train.bin", "test.bin"}
+    assert len(load("cifar100", "test", tmp_path)) == 40
+    (tmp_path / "cifar-100-binary/train.bin").unlink()
+    assert not list_sets(tmp_path)["cifar100"]["present"]
+
+
+WRONG_RECORDS = [
+    (lambda body: body[:-5], r"test\.bin: 122955 bytes are not a whole number of 3074-byte records; truncated\?"),
+    (lambda body: body[: 40 * 3073], r"test\.bin: 122920 bytes are not a whole number of 3074-byte records"),
+    (lambda body: b"", r"test\.bin: 0 bytes are not"),
+    (lambda body: body[:3075] + bytes([100]) + body[3076:], r"cifar100 test: label 100 of image 1 is not in 0\.\.99"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_RECORDS)
+def test_wrong_binary_files_of_cifar100_are_named(tmp_path, pictures, change, message):
+    write_binary_cifar100(tmp_path, pictures)
+    path = tmp_path / "cifar-100-binary/test.bin"
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(InputError, match=message):
+        load("cifar100", "test", tmp_path)
+    assert check("cifar100", tmp_path)["test.bin"] != "ok"
+
+
+def test_a_missing_binary_file_of_cifar100_is_named(tmp_path, pictures):
+    write_binary_cifar100(tmp_path, pictures)
+    (tmp_path / "cifar-100-binary/test.bin").unlink()
+    with pytest.raises(InputError, match=r"test\.bin is missing"):
+        load("cifar100", "test", tmp_path)
 
 
 def test_held_out_part_is_fixed_balanced_and_apart_from_the_rest(tmp_path, pictures):

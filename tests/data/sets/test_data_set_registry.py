@@ -60,7 +60,7 @@ def test_facts_are_plain_values():
         "present": False,
         "unfinished": False,
         "splits": ["train", "fit", "val", "test"],
-        "bytes": 169_001_437,
+        "bytes": 168_513_733,
         "title": "CIFAR-100: 60,000 photographs at 32x32, 100 classes",
     }
 

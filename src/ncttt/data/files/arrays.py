@@ -31,8 +31,10 @@ def read_block(
     if corruption in unfinished(folder):
         raise InputError(f"{folder}: {corruption} is unfinished; run `ncttt data corrupt` again to go on")
     if corruption not in names:
-        asked = "corruption and severity must be given" if corruption is None else f"no corruption {corruption!r}"
-        raise InputError(f"{folder}: {asked}{nearest(corruption or '', names)}")
+        if corruption is None:
+            raise InputError(f"{folder}: corruption and severity must be given{nearest('', names)}")
+        missing = folder / f"{corruption}.npy"
+        raise InputError(f"{missing} is missing: no corruption {corruption!r}{nearest(corruption, names)}")
     severities = severities_of(folder)
     if severity not in severities:
         raise InputError(f"{folder}: severity must be one of {severities}, found {severity!r}")

@@ -15,7 +15,7 @@ from ncttt.base.errors import InputError
 from ncttt.data.files.imageset import ImageSet, integers
 
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
-RECORD = 1 + 3 * 32 * 32
+PLANES = 3 * 32 * 32
 Part = tuple[np.ndarray, np.ndarray]  # planes uint8 (N, 3072), labels (N,)
 TYPES = ("u1", "i4", "i8")
 
@@ -95,9 +95,9 @@ def read_batch(path: Path, key: bytes) -> Part:
     """A pickled batch: its planes, and its labels under `key`."""
     batch = read_pickle(path)
     planes, labels = entry(batch, b"data", path), entry(batch, key, path)
-    if not isinstance(planes, np.ndarray) or planes.dtype != np.uint8 or planes.shape[1:] != (RECORD - 1,):
+    if not isinstance(planes, np.ndarray) or planes.dtype != np.uint8 or planes.shape[1:] != (PLANES,):
         found = f"{planes.dtype} {planes.shape}" if isinstance(planes, np.ndarray) else type(planes).__name__
-        raise InputError(f"{path}: `data` must be uint8 (N, {RECORD - 1}), found {found}")
+        raise InputError(f"{path}: `data` must be uint8 (N, {PLANES}), found {found}")
     return planes, integers(labels, str(path))
 
 
@@ -108,15 +108,15 @@ def entry(batch: dict[bytes, Any], key: bytes, path: Path) -> Any:
     return batch[key]
 
 
-def read_records(path: Path) -> Part:
-    """A binary batch: records of a label and the planes of an image."""
+def read_records(path: Path, labels: int = 1) -> Part:
+    """A binary batch: records of so many labels, of which the last is the finest, and the planes of an image."""
     if not path.is_file():
         raise InputError(f"{path} is missing")
-    content = np.fromfile(path, np.uint8)
-    if not len(content) or len(content) % RECORD:
-        raise InputError(f"{path}: {len(content)} bytes are not a whole number of {RECORD}-byte records; truncated?")
-    records = content.reshape(-1, RECORD)
-    return records[:, 1:], records[:, 0]
+    content, size = np.fromfile(path, np.uint8), labels + PLANES
+    if not len(content) or len(content) % size:
+        raise InputError(f"{path}: {len(content)} bytes are not a whole number of {size}-byte records; truncated?")
+    records = content.reshape(-1, size)
+    return records[:, labels:], records[:, labels - 1]
 
 
 def joined(parts: list[Part], classes: tuple[str, ...], name: str) -> ImageSet:

@@ -97,10 +97,10 @@ def integers(labels: Any, name: str) -> np.ndarray:
 def numbered(labels: np.ndarray, name: str) -> tuple[str, ...]:
     """Names for classes that are known by number only.
 
-    >>> numbered(np.array([0, 2]), "toy")
+    >>> numbered(np.array([0, 2], np.uint8), "toy")
     ('0', '1', '2')
     """
-    largest = int(labels.max(initial=-1))
+    largest = int(labels.max()) if len(labels) else -1
     if largest >= MOST_CLASSES:
         raise InputError(f"{name}: label {largest} would mean more than {MOST_CLASSES:,} classes; number them from 0")
     return tuple(map(str, range(largest + 1)))

