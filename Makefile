@@ -14,6 +14,8 @@ SHORT := source ttt-plus ttt clust3 ncttt
 demo: $(READY)
 	$(BIN)/ncttt demo
 
+# One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
+test test-network docs-check: export OMP_NUM_THREADS ?= 1
 test: $(DEV_READY)
 	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
 
