@@ -1,7 +1,13 @@
-"""Settings for all tests, and what the tests of the benchmark share."""
+"""Settings for all tests, and what several rooms share: a small checkpoint, a store, CIFAR-10 itself."""
+
+import os
+from pathlib import Path
 
 import pytest
 import torch
+
+import ncttt.data
+from ncttt.base.files import locked
 
 # The networks here are tiny: a second thread costs more than it brings, above all when other processes run.
 torch.set_num_threads(1)
@@ -22,3 +28,14 @@ def store(tmp_path):
 
     with Store(tmp_path / "rows.sqlite") as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def cifar10_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root that holds CIFAR-10: $NCTTT_DATA if it is set, else fetched once for all tests and their processes."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    root = Path(os.environ.get("NCTTT_DATA") or common / "root")
+    with locked(common / "cifar10.lock"):
+        ncttt.data.get("cifar10", root)
+    return root

@@ -1,6 +1,5 @@
-"""What the tests of the data sets share: the folder beside the project, CIFAR-10 itself, small files to read."""
+"""What the tests of the data sets share: the folder beside the project, small files to read."""
 
-import os
 import socket
 import struct
 import threading
@@ -12,9 +11,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import ncttt.data
-from ncttt.base.files import locked
-
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
@@ -22,17 +18,6 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no shared folder beside the project")
     return folder
-
-
-@pytest.fixture(scope="session")
-def cifar10_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root that holds CIFAR-10: $NCTTT_DATA if it is set, else fetched once for all tests and their processes."""
-    own = tmp_path_factory.getbasetemp()
-    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    root = Path(os.environ.get("NCTTT_DATA") or common / "root")
-    with locked(common / "cifar10.lock"):
-        ncttt.data.get("cifar10", root)
-    return root
 
 
 @pytest.fixture

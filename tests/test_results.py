@@ -8,7 +8,7 @@ import pytest
 from ncttt.benchmark import read_rows
 from ncttt.benchmark.measure import measure
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "results" / "cifar10c_severity5.csv"
 
 
