@@ -11,6 +11,10 @@ class InputError(ValueError):
     """
 
 
+class Unreachable(InputError):
+    """The address cannot be had now; another source may do."""
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.
 

@@ -87,3 +87,15 @@ def locked(path: Path) -> Iterator[None]:
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def name_the_file(path: Path) -> Iterator[None]:
+    """Add the file's name to an error of the disk, which else says only "no space left on device"."""
+    try:
+        yield
+    except OSError as error:
+        # Errors of `requests` are OSErrors without a number; they are none of ours.
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

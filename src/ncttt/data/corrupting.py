@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError
+from ncttt.base.files import name_the_file
 from ncttt.base.progress import ProgressDisplay
 from ncttt.data.corruptions import metadata
 from ncttt.data.corruptions.contact_sheet import contact_sheet
 from ncttt.data.corruptions.generation import Progress, check_request, generate
 from ncttt.data.corruptions.registry import SEVERITIES, expand_corruptions, table_for
 from ncttt.data.corruptions.textures import textures_for
-from ncttt.data.files.download import name_the_file
 from ncttt.data.files.folders import IMAGE_SIZE
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.files.prefetch import prefetch

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ncttt.base.errors import InputError
+from ncttt.base.errors import InputError, Unreachable
 from ncttt.data.files.archives import put_in_place, scratch, unpack
 from ncttt.data.files.arrays import MAKING, check_made
 from ncttt.data.files.checksums import mismatches
-from ncttt.data.files.download import Progress, Unreachable, download
+from ncttt.data.files.download import Progress, download
 from ncttt.data.files.folders import folder
 from ncttt.data.files.image_files import LazyImages
 from ncttt.data.sets.base import OK, DataSet, Findings, data_root

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ncttt.base.errors import InputError
-from ncttt.data.files.download import Unreachable, download
+from ncttt.base.errors import InputError, Unreachable
+from ncttt.data.files.download import download
 
 BODY = bytes(range(256)) * 4096
 MD5 = "md5:" + hashlib.md5(BODY).hexdigest()

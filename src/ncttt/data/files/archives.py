@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from ncttt.base.errors import InputError
-from ncttt.data.files.download import name_the_file
+from ncttt.base.files import name_the_file
 
 PREFIX = ".unfinished-"
 STALE_SECONDS = 24 * 3600

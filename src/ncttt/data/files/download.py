@@ -1,31 +1,22 @@
 """Fetch one file over HTTP: checked by its hash, resumed after a break, and in place only when it is complete."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import lazy_loader
+import pooch
+import requests
+import urllib3
 
-from ncttt.base.errors import InputError
-
-if TYPE_CHECKING:
-    import pooch
-    import requests
-    import urllib3
-else:  # a third of a second to import, which a list of data sets does without
-    pooch, requests, urllib3 = (lazy_loader.load(name) for name in ("pooch", "requests", "urllib3"))
+from ncttt.base.errors import InputError, Unreachable
+from ncttt.base.files import name_the_file
 
 Progress = Callable[[int, int], None]
 CONNECT_SECONDS = 5
 SILENCE_SECONDS = 30
 ATTEMPTS = 4
 CHUNK = 1 << 15  # what a break loses at most
-
-
-class Unreachable(InputError):
-    """The address cannot be had now; another source may do."""
 
 
 def download(
@@ -138,15 +129,3 @@ def _reason(error: Exception) -> str:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
-
-
-@contextmanager
-def name_the_file(path: Path) -> Iterator[None]:
-    """Add the file's name to an error of the disk, which else says only "no space left on device"."""
-    try:
-        yield
-    except OSError as error:
-        # Errors of `requests` are OSErrors without a number; they are none of ours.
-        if error.errno is None or error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ncttt.base.errors import InputError
+from ncttt.base.errors import InputError, Unreachable
+from ncttt.base.files import name_the_file
 from ncttt.data.files.archives import unpack
 from ncttt.data.files.checksums import file_hash
 from ncttt.data.files.cifar_files import TORONTO, joined, read_batch, read_records
-from ncttt.data.files.download import Unreachable, name_the_file
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import Download
 from ncttt.data.sets.cifar import Cifar
