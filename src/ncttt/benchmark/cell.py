@@ -11,6 +11,7 @@ from typing import Any
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.streams import parse_order
+from ncttt.methods.settings import as_first_recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Cell:
             protocol, order = "mixed", order[len("mixed(") : -1] or "random"
         return {
             "images": [scenario.name for scenario in self.scenarios],
-            "method": self.method,
+            "method": as_first_recorded(self.method),
             "weights": self.weights,
             "steps": self.steps,
             "stop": self.stop,

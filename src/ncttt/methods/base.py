@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
@@ -35,7 +35,8 @@ class Method:
     BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
-    `mirrored`, every other one mirrored: more to learn from, at that many times the cost.
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. `added` are the settings that
+    it got after checkpoints and rows had been made without them, each with the value that it has there.
     """
 
     name: ClassVar[str]
@@ -45,6 +46,7 @@ class Method:
     learns: ClassVar[bool] = False
     trains: ClassVar[Literal["joint", "branch"]] = "joint"
     branch_settings: ClassVar[tuple[str, ...]] = ()
+    added: ClassVar[Mapping[str, Any]] = {}
 
     steps: int = 0
     lr: float = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,27 @@ def method_for(own: Method, name: str | None = None, settings: Settings | None =
     if name not in (None, described["name"]):
         described = {"name": name}
     return method_from(described, **(settings or {}))
+
+
+def as_recorded(settings: Settings) -> dict[str, Any]:
+    """Settings that a file was written with, those included that the method got later, as they were then."""
+    return {**_added(settings), **settings}
+
+
+def as_first_recorded(settings: Settings) -> dict[str, Any]:
+    """Settings without those that the method got later and that are as they were before: what older rows have."""
+    added = _added(settings)
+    return {name: value for name, value in settings.items() if name not in added or added[name] != value}
+
+
+def _added(settings: Settings) -> Mapping[str, Any]:
+    """A method of somebody else's that is not loaded is not imported for this."""
+    name = str(settings.get("name"))
+    module, _, kind = name.partition(":")
+    if kind and module not in sys.modules:
+        return {}
+    method = METHODS.get(name)
+    return {} if method is None else method.added
 
 
 def _to_json(value: Any) -> Any:

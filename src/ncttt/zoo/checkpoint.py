@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, temporary
 from ncttt.base.seeding import seeded
-from ncttt.methods.settings import method_from, settings_of
+from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
 from ncttt.nets.catalogue import MODELS, build
 from ncttt.zoo.shipped import HOME, names
@@ -170,7 +170,9 @@ def _read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(described, dict) or described.get("format") != FORMAT or not described.keys() >= EXPECTED:
         raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
-    return described
+    if not isinstance(described["method"], dict):
+        raise InputError(f"{path}: expected the settings of a method; found {described['method']!r:.60}")
+    return described | {"method": as_recorded(described["method"])}
 
 
 def _waiting(path: Path) -> Path | None:
