@@ -1,11 +1,22 @@
 """Statistics policies against hand-computed normalisation; buffers and modes come back untouched."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
 
 from ncttt.base.errors import InputError
-from ncttt.model.norm import batch_norms, batch_share, blend, statistics
+from ncttt.model.norm import (
+    batch_norms,
+    batch_share,
+    blend,
+    looking,
+    predicting,
+    running,
+    statistics,
+    stepping,
+)
 from ncttt.testing.cases import assert_same, fingerprint, images, resnet, vgg
 
 
@@ -47,7 +58,7 @@ def test_gradient_flows_through_the_batch_share_of_the_statistics():
             assert torch.autograd.gradcheck(lambda v: layer(v).square(), (x,))
 
 
-def test_twenty_moves_of_momentum_are_a_blend():
+def test_in_one_layer_twenty_moves_of_momentum_are_a_blend():
     layer, x = layer_and_input()
     with statistics([layer], blend(1 - 0.9**20)):
         blended = layer(x)
@@ -95,7 +106,26 @@ def test_a_network_without_batch_norm_is_warned_about():
         pass
 
 
-@pytest.mark.parametrize("policy", ["bacth", "blend(2)", "blend()", "blend(-0.1)", "blend(nan)", 3, "blend(1.2.3)"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "bacth",
+        "blend(2)",
+        "blend()",
+        "blend(-0.1)",
+        "blend(nan)",
+        3,
+        "blend(1.2.3)",
+        "blend(0.1, 2)",
+        "running(0.1)",
+        "running(0, 2)",
+        "running(2, 2)",
+        "running(0.1, 0)",
+        "running(nan, 1)",
+        "running(0.1, 1.5)",
+        "running(0.1, -1)",
+    ],
+)
 def test_unknown_policies_are_refused(policy):
     with pytest.raises(InputError, match="policy"):
         batch_share(policy)
@@ -127,3 +157,48 @@ def test_a_blend_keeps_half_precision():
         exact = layer(x)
         half = layer.eval()(x.to(torch.bfloat16))
     torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("passes", [1, 20])
+def test_a_running_policy_is_passes_in_training_mode(passes):
+    net, batch = vgg().eval(), images(6)
+    by_hand = deepcopy(net).train()
+    for layer in batch_norms(by_hand):
+        layer.momentum = 0.1
+    with torch.no_grad():
+        for _ in range(passes):
+            by_hand(batch)
+        with statistics(batch_norms(net), running(0.1, passes)):
+            net(batch)
+    assert not any(layer.training for layer in batch_norms(net))
+    for moved, expected in zip(batch_norms(net), batch_norms(by_hand), strict=True):
+        torch.testing.assert_close(moved.running_mean, expected.running_mean)
+        torch.testing.assert_close(moved.running_var, expected.running_var)
+        assert moved.momentum == 0.1
+
+
+def test_a_running_policy_is_no_blend_in_a_network():
+    net, batch = vgg().eval(), images(6)
+    with torch.no_grad(), statistics(batch_norms(net), blend(1 - 0.9**20)):
+        blended = net(batch)
+    with torch.no_grad(), statistics(batch_norms(net), running(0.1, 20)):
+        net(batch)
+    with torch.no_grad():
+        assert (net(batch) - blended).abs().max() > 0.01 * blended.abs().max()
+
+
+def test_what_a_running_policy_means_for_steps_looks_and_predictions():
+    policy = running(0.1, 20)
+    assert (stepping(policy), looking(policy), predicting(policy)) == ("running(0.1, 1)", "batch", "source")
+    for other in ("source", "batch", "blend(0.5)"):
+        assert (stepping(other), looking(other), predicting(other)) == (other, other, other)
+
+
+def test_a_running_policy_inside_another_moves_nothing_afterwards():
+    layer, x = layer_and_input()
+    with statistics([layer], "batch"):
+        with statistics([layer], running(0.5)):
+            layer(x)
+        before = [buffer.clone() for buffer in layer.buffers()]
+        layer(x)
+        assert all(map(torch.equal, before, layer.buffers()))

@@ -21,7 +21,7 @@ from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate
-from ncttt.model.norm import Policy
+from ncttt.model.norm import Policy, moves_buffers
 from ncttt.model.snapshot import Snapshot
 
 
@@ -69,15 +69,14 @@ class Adapter:
         optimizer = self.method.optimizer if optimizer is None else optimizer
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
-        buffers = self.method.buffers(self.model)
+        self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
+        self._moves_statistics = any(map(moves_buffers, self.norm))
+        buffers = self._buffers()
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
-        self._snapshot = Snapshot(
-            tensors | {f"branch.{name}": buffer for name, buffer in buffers.items()}, self._optimizer
-        )
+        self._snapshot = Snapshot(tensors | buffers, self._optimizer)
         self._generator = torch.Generator().manual_seed(seed)
         self._batches = 0
-        self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
         self.stop = arguments.checked_stop(stop, self.model, self.norm[0])
         self._gate = Gate(self.model, self._snapshot) if stop == "source" else None
         self._adaptable = AdaptableModel(self.model, self.method, self._optimizer, self.norm)
@@ -169,6 +168,15 @@ class Adapter:
             parameter.requires_grad_(True)
         return moving
 
+    def _buffers(self) -> dict[str, Tensor]:
+        """What moves beside the parameters: buffers of the branch, and of BatchNorm layers under a running policy."""
+        buffers = {f"branch.{name}": buffer for name, buffer in self.method.buffers(self.model).items()}
+        if self._moves_statistics:
+            layers = set(self.model.batch_norms())
+            named = ((name, module) for name, module in self.model.named_modules() if module in layers)
+            buffers |= {f"{name}.{key}": tensor for name, module in named for key, tensor in module.named_buffers()}
+        return buffers
+
     def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace]:
         """Logits `(len(steps), B, classes)`, and what happened on the way; then forget, if the protocol does."""
         before = self._snapshot.state() if self.protocol.remembers else None
@@ -184,6 +192,8 @@ class Adapter:
         if fell_back:
             self._go_back(before)
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
+            if self._moves_statistics:  # the prediction has moved them
+                self._go_back(before)
         self._end_batch(moved=not fell_back and (run.steps > 0 or self._moves_buffers))
         return torch.stack(rows), run.trace(fell_back)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
 from ncttt.model.branched import Branched
-from ncttt.model.norm import Policy, statistics
+from ncttt.model.norm import Policy, looking, moves_buffers, predicting, statistics, stepping
 
 
 @dataclass(frozen=True)
@@ -47,18 +48,40 @@ class AdaptableModel:
     optimizer: torch.optim.Optimizer | None
     norm: tuple[Policy, Policy]
 
+    @property
+    def same_statistics(self) -> bool:
+        """Whether the gradient sees the statistics that the prediction has."""
+        return self.norm[0] == self.norm[1] and not moves_buffers(self.norm[1])
+
     def score(self, images: Tensor, policy: Policy) -> tuple[Tensor, Tensor | None]:
-        """Logits and in-distribution score from one full pass."""
-        with statistics(self.model.batch_norms(), policy):
-            logits, features = self.model.forward_with_features(images)
-            return logits, self.method.score(self.model, features, logits)
+        """Logits and in-distribution score from one full pass, which moves nothing."""
+        with statistics(self.model.batch_norms(), looking(policy)):
+            return self._score(images)
 
     def predict(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         """Logits, and the score of the same pass where the method has one."""
-        if self.model.branch is not None and type(self.method).predict is Method.predict:
-            return self.score(images, self.norm[1])
-        with statistics(self.model.batch_norms(), self.norm[1]):
+        with statistics(self.model.batch_norms(), predicting(self.norm[1])):
+            if self.model.branch is not None and type(self.method).predict is Method.predict:
+                return self._score(images)
             return self.method.predict(self.model, images), None
+
+    @contextmanager
+    def gradient_pass(self) -> Iterator[None]:
+        """The statistics of a step inside the `with` block; those that move do so in every layer."""
+        whole = self.model.whole_passes() if moves_buffers(self.norm[0]) else nullcontext()
+        with whole, statistics(self.model.batch_norms(), stepping(self.norm[0])):
+            yield
+
+    def move_statistics(self, images: Tensor) -> None:
+        """Make the passes of a running policy, unless the gradient passes move the buffers."""
+        stepped = self.optimizer is not None and moves_buffers(self.norm[0])
+        if moves_buffers(self.norm[1]) and not stepped:
+            with statistics(self.model.batch_norms(), self.norm[1]):
+                self.model(images)
+
+    def _score(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        logits, features = self.model.forward_with_features(images)
+        return logits, self.method.score(self.model, features, logits)
 
 
 class Adaptation:
@@ -69,7 +92,7 @@ class Adaptation:
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
         self._prediction: tuple[Tensor, Tensor | None] | None = None
-        self._lags = False
+        self._lags = self._moved_statistics = False
         self._stopped = "" if model.optimizer else "nothing to learn"
 
     def advance(self, steps: int) -> None:
@@ -88,12 +111,15 @@ class Adaptation:
     def logits(self) -> Tensor:
         """Logits `(B, classes)` of the model as it stands, or those that the last step's objective came with."""
         if self._prediction is None:
+            if not self._moved_statistics:
+                self._model.move_statistics(self._images)
+                self._moved_statistics = True
             self._prediction = self._model.predict(self._images)
         return self._prediction[0]
 
     def trace(self, fell_back: bool) -> Trace:
         """What happened; the score after the steps is that of the last prediction."""
-        last = self._prediction[1] if self._prediction and self._model.norm[0] == self._model.norm[1] else None
+        last = self._prediction[1] if self._prediction and self._model.same_statistics else None
         first = last if self._first_score is None else self._first_score
         return Trace(
             losses=tuple(self._loss_values()),
@@ -120,7 +146,7 @@ class Adaptation:
 
     def start_again(self) -> None:
         """Forget the prediction, because the model was put back to the state before the batch."""
-        self._prediction, self._lags = None, False
+        self._prediction, self._lags, self._moved_statistics = None, False, False
 
     def _loss_values(self) -> list[float]:
         """The losses as numbers; asked for once the steps are done, so that a GPU need not wait for each."""
@@ -143,7 +169,7 @@ class Adaptation:
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""
-        if self._model.norm[0] != self._model.norm[1]:
+        if not self._model.same_statistics:
             return self._model.score(self._images, self._model.norm[0])[1]
         self.logits()
         return self._prediction[1] if self._prediction else None
@@ -155,7 +181,7 @@ class Adaptation:
     def _step(self) -> None:
         optimizer = self._model.optimizer
         assert optimizer is not None
-        with torch.enable_grad(), statistics(self._model.model.batch_norms(), self._model.norm[0]):
+        with torch.enable_grad(), self._model.gradient_pass():
             loss, score, logits = self._objective()
             score = None if score is None else score.detach()
             if self._first_score is None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched
-from ncttt.model.norm import statistics
+from ncttt.model.norm import looking, statistics
 
 
 def moved_parameters(model: Branched, moves: str) -> dict[str, nn.Parameter]:
@@ -49,7 +49,7 @@ def own_pass(model: Branched) -> Iterator[None]:
     """
     layers = model.batch_norms()
     training = any(layer.training for layer in layers)
-    policy = "batch" if training else model.method.gradient_norm
+    policy = "batch" if training else looking(model.method.gradient_norm)
     with statistics(layers, policy if layers else "source"):
         yield
 

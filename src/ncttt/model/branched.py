@@ -7,6 +7,7 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -53,6 +54,7 @@ class Branched(nn.Module):
         self.method = method
         self.input_shape: tuple[int, ...] | None = None
         self.classes: tuple[str, ...] | None = None
+        self._whole = False
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
         like = next(tensor for tensor in tensors if tensor.is_floating_point())
@@ -84,9 +86,18 @@ class Branched(nn.Module):
 
     def features(self, images: Tensor) -> Features:
         """The tapped layer's output (a tuple for several layers), by a pass that runs nothing after it."""
-        with self._tap(stop=True) as tap:
+        with self._tap(stop=not self._whole, detach=self._whole) as tap:
             self.classifier(self._normalised(images))
         return self._in_order(tap)
+
+    @contextmanager
+    def whole_passes(self) -> Iterator[None]:
+        """Let `features`, inside the `with` block, also run what follows the layer, whose statistics move then, too."""
+        before, self._whole = self._whole, True
+        try:
+            yield
+        finally:
+            self._whole = before
 
     def forward_with_features(self, images: Tensor, detach: bool = False) -> tuple[Tensor, Features]:
         """Logits and features from one full pass; with `detach`, what follows the last tap gets it without history."""

@@ -1,14 +1,23 @@
 """Which statistics the BatchNorm layers of a classifier use: a policy, set for a while and restored.
 
 A policy is a short string, so that it reads the same in code, configuration and rows:
-`"source"` (the running statistics of training), `"batch"` (those of the batch at hand) or `"blend(0.6)"`,
-`(1 - alpha) * source + alpha * batch`. Buffers are never changed, replaced or deleted.
+
+- `"source"`: the running statistics of training;
+- `"batch"`: those of the batch at hand;
+- `"blend(0.6)"`: `(1 - alpha) * source + alpha * batch`, layer by layer: a layer's batch statistics are those of
+  features that the blends before it have normalised;
+- `"running(0.1, 20)"`: the buffers after 20 passes in training mode with momentum 0.1. In such a pass every layer
+  normalises by the batch alone and only its buffers move; the prediction then uses the moved buffers. This is what the
+  NC-TTT authors' code does, and no blend: there a layer's batch statistics are those of fully normalised features.
+
+Only a running policy changes buffers, in place.
 """
 
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,39 +26,92 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ncttt.base.errors import InputError
 
 Policy = str
+KNOWN = (
+    "'source', 'batch', 'blend(alpha)' with 0 <= alpha <= 1, or 'running(momentum, passes)' with 0 < momentum <= 1 "
+    "and a whole number of passes from 1"
+)
 
 
 def blend(alpha: float) -> Policy:
     """The policy that mixes `alpha` of the batch's statistics into the source's.
 
-    The NC-TTT authors' 20 training-mode passes of momentum 0.1 amount to `blend(1 - 0.9**20)`.
-
     >>> blend(0.6)
     'blend(0.6)'
     """
-    policy = f"blend({alpha!r})"
-    batch_share(policy)
-    return policy
+    return _checked(f"blend({alpha!r})")
+
+
+def running(momentum: float, passes: int = 1) -> Policy:
+    """The policy of buffers that passes in training mode move by a momentum.
+
+    A gradient pass moves them once. Where no gradient is taken, `passes` passes come before the prediction.
+
+    >>> running(0.1, 20)
+    'running(0.1, 20)'
+    """
+    return _checked(f"running({momentum!r}, {passes!r})")
 
 
 def batch_share(policy: Policy) -> float:
     """The share of batch statistics in a policy: 0 for source, 1 for batch, alpha for a blend.
 
-    >>> batch_share("batch"), batch_share("blend(0.25)")
-    (1.0, 0.25)
+    >>> batch_share("batch"), batch_share("blend(0.25)"), batch_share("running(0.5, 2)")
+    (1.0, 0.25, 0.75)
     """
     if policy in ("source", "batch"):
         return float(policy == "batch")
-    match = re.fullmatch(r"blend\(([0-9.eE+-]+)\)", policy) if isinstance(policy, str) else None
+    numbers = _numbers(policy)
+    if numbers is None:
+        raise InputError(f"no statistics policy {policy!r}; use {KNOWN}")
+    return numbers[0] if len(numbers) == 1 else 1 - (1 - numbers[0]) ** numbers[1]
+
+
+def moves_buffers(policy: Policy) -> bool:
+    """Whether passes under this policy move the buffers of BatchNorm layers.
+
+    >>> moves_buffers("running(0.1, 20)"), moves_buffers("blend(0.5)")
+    (True, False)
+    """
+    return policy.startswith("running(")
+
+
+def stepping(policy: Policy) -> Policy:
+    """The policy of one gradient pass: for a running one a single pass, because each step makes one.
+
+    >>> stepping("running(0.1, 20)")
+    'running(0.1, 1)'
+    """
+    numbers = _numbers(policy)
+    return running(numbers[0]) if moves_buffers(policy) and numbers else policy
+
+
+def looking(policy: Policy) -> Policy:
+    """The policy that shows what a pass under this one would see, without moving anything."""
+    return "batch" if moves_buffers(policy) else policy
+
+
+def predicting(policy: Policy) -> Policy:
+    """The policy of a prediction: for a running one the buffers as they stand."""
+    return "source" if moves_buffers(policy) else policy
+
+
+def _checked(policy: Policy) -> Policy:
+    batch_share(policy)
+    return policy
+
+
+def _numbers(policy: Policy) -> tuple[float] | tuple[float, int] | None:
+    """Alpha of a blend, or momentum and passes; None if it is neither."""
+    match = re.fullmatch(r"(blend|running)\(([0-9.eE+-]+)(?:, *([0-9]{1,9}))?\)", str(policy))
+    if match is None or (match[1] == "blend") != (match[3] is None):
+        return None
     try:
-        alpha = float(match[1]) if match else -1.0
+        share = float(match[2])
     except ValueError:
-        alpha = -1.0
-    if not 0 <= alpha <= 1:
-        raise InputError(
-            f"no statistics policy {policy!r}; use 'source', 'batch' or 'blend(alpha)' with 0 <= alpha <= 1"
-        )
-    return alpha
+        return None
+    if match[1] == "blend":
+        return (share,) if 0 <= share <= 1 else None
+    return (share, int(match[3])) if 0 < share <= 1 and int(match[3]) >= 1 else None
 
 
 def batch_norms(module: nn.Module) -> list[_BatchNorm]:
@@ -57,24 +119,36 @@ def batch_norms(module: nn.Module) -> list[_BatchNorm]:
     return [m for m in module.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
 
 
+class _Rule(NamedTuple):
+    """What a policy does in one layer: the share of the batch's statistics, and by how much its buffers move."""
+
+    alpha: float
+    momentum: float | None = None
+
+
+def _rule(policy: Policy) -> _Rule:
+    return _Rule(1.0, batch_share(policy)) if moves_buffers(policy) else _Rule(batch_share(policy))
+
+
 @contextmanager
 def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
     """Let BatchNorm layers use the statistics of a policy inside the `with` block, whatever mode they are in.
 
     Gradients flow through the batch's part of the statistics. A layer that sees a single value per channel has no
-    variance to take, so it keeps its source statistics.
+    variance to take, so it keeps its source statistics. Under a running policy one pass moves the buffers as far as all
+    of its passes would: without a step between them, each of them sees the same statistics.
     """
-    alpha = batch_share(policy)
-    if alpha > 0 and not layers:
+    rule = _rule(policy)
+    if rule.alpha > 0 and not layers:
         warnings.warn(f"policy {policy!r} changes nothing: the classifier has no BatchNorm", stacklevel=3)
-    inner = _Policy(alpha)
-    before = [(layer.training, layer.track_running_stats) for layer in layers]
+    inner = _Hook(rule)
+    before = [(layer.training, layer.track_running_stats, layer.momentum) for layer in layers]
     # A policy inside another one replaces it for as long as it lasts.
-    outer = {hook: hook.alpha for layer in layers for hook in _policies_on(layer)}
-    handles = [layer.register_forward_pre_hook(inner) for layer in layers if alpha and not _policies_on(layer)]
+    outer = {hook: hook.rule for layer in layers for hook in _hooks_on(layer)}
+    handles = [layer.register_forward_pre_hook(inner) for layer in layers if rule.alpha and not _hooks_on(layer)]
     try:
         for hook in outer:
-            hook.alpha = alpha
+            hook.rule = rule
         for layer in layers:
             layer.training, layer.track_running_stats = False, False
         yield
@@ -82,23 +156,26 @@ def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
         for handle in handles:
             handle.remove()
         for hook, value in outer.items():
-            hook.alpha = value
-        for layer, (training, tracking) in zip(layers, before, strict=True):
-            layer.training, layer.track_running_stats = training, tracking
+            hook.rule = value
+        for layer, (training, tracking, momentum) in zip(layers, before, strict=True):
+            layer.training, layer.track_running_stats, layer.momentum = training, tracking, momentum
 
 
-class _Policy:
+class _Hook:
     """A hook before a BatchNorm: chooses its mode, or changes its input for a blend."""
 
-    def __init__(self, alpha: float):
-        self.alpha = alpha
+    def __init__(self, rule: _Rule):
+        self.rule = rule
 
     def __call__(self, layer: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor | None:
         assert isinstance(layer, _BatchNorm)
+        alpha, momentum = self.rule
         has_variance = inputs[0].numel() > inputs[0].shape[1]
         # In training mode without tracking, PyTorch normalises by the batch and leaves the buffers alone.
-        layer.training = self.alpha == 1 and has_variance
-        return _blended(layer, inputs[0], self.alpha) if 0 < self.alpha < 1 and has_variance else None
+        layer.training = alpha == 1 and has_variance
+        layer.track_running_stats = momentum is not None
+        layer.momentum = layer.momentum if momentum is None else momentum
+        return _blended(layer, inputs[0], alpha) if 0 < alpha < 1 and has_variance else None
 
 
 def _blended(layer: _BatchNorm, features: Tensor, alpha: float) -> Tensor:
@@ -120,5 +197,5 @@ def _blended(layer: _BatchNorm, features: Tensor, alpha: float) -> Tensor:
     return torch.addcmul(source_mean - mean * scale, exact, scale).to(features.dtype)
 
 
-def _policies_on(layer: nn.Module) -> list[_Policy]:
-    return [hook for hook in layer._forward_pre_hooks.values() if isinstance(hook, _Policy)]
+def _hooks_on(layer: nn.Module) -> list[_Hook]:
+    return [hook for hook in layer._forward_pre_hooks.values() if isinstance(hook, _Hook)]

@@ -10,7 +10,7 @@ import torch
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method
-from ncttt.model.norm import statistics
+from ncttt.model.norm import predicting, statistics
 from ncttt.testing.cases import CLASSES, CLASSIFIERS, Case, always, assert_same, fingerprint, images, never
 
 
@@ -60,7 +60,7 @@ def check_zero_steps_is_predict(case: Case) -> None:
     adapter = case.adapter()
     batch = images(6)
     logits = case.adapter(steps=0)(batch)
-    with torch.no_grad(), statistics(adapter.model.batch_norms(), adapter.norm[1]):
+    with torch.no_grad(), statistics(adapter.model.batch_norms(), predicting(adapter.norm[1])):
         expected = case.method.predict(adapter.model, batch)
     assert torch.equal(logits, expected), "the logits differ"
 

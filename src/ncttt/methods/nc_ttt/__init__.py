@@ -22,7 +22,7 @@ from ncttt.methods.nc_ttt.branch import NoiseBranch
 from ncttt.methods.shared import mean_entropy, moved_parameters
 from ncttt.model.branched import Branched, Features
 from ncttt.model.modes import evaluating
-from ncttt.model.norm import Policy, statistics
+from ncttt.model.norm import Policy, batch_norms, looking, statistics
 from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
 
 
@@ -36,7 +36,8 @@ class NCTTT(Method):
     softmax. `moves`: `first_half` (of the layers up to the tap), `encoder` (all of them), `norm` (scale and shift of
     their normalisation layers) or a layer's name, for everything up to and including it; the three words mean this even
     where a layer has such a name. `entropy`: weight of the predictions' mean entropy beside the discriminator's loss at
-    test time.
+    test time. `discriminator_statistics`: of the discriminator's BatchNorm at test time, the `source`'s or those of the
+    `batch`, as in the authors' code.
     """
 
     name: ClassVar[str] = "nc_ttt"
@@ -45,6 +46,7 @@ class NCTTT(Method):
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
+    added: ClassVar[Mapping[str, Any]] = {"discriminator_statistics": "source"}
 
     steps: int = 4
     lr: float = 2e-3
@@ -63,6 +65,7 @@ class NCTTT(Method):
     moves: str = "first_half"
     noise: str | Noise = "gaussian"
     entropy: float = 0.1
+    discriminator_statistics: Literal["source", "batch"] = "source"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +73,7 @@ class NCTTT(Method):
             raise InputError(f"entropy must be finite and not negative; found {self.entropy!r}")
         check_scales(self.sigma_in, self.sigma_out)
         family(self.noise)
-        for field, choices in {"head": ("pixel", "flat"), "scaling": ("none", "standardize", "whiten")}.items():
+        for field, choices in _CHOICES.items():
             if getattr(self, field) not in choices:
                 raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
         for field in ("channels", "hidden", "views"):
@@ -156,7 +159,7 @@ class NCTTT(Method):
         """
         scores = []
         layers = model.batch_norms()
-        policy = self.gradient_norm if layers else "source"
+        policy = looking(self.gradient_norm) if layers else "source"
         with evaluating(model), statistics(layers, policy):
             for batch in batches:
                 images = batch if isinstance(batch, Tensor) else batch[0]
@@ -200,9 +203,18 @@ class NCTTT(Method):
         """Logits `(B, P)` of the noise-free features, for each head."""
         branch = _branch(model)
         condition = branch.condition(logits)
-        return [head.discriminate(projected[None], condition)[0] for head, projected in branch.each(features)]
+        pairs = branch.each(features)
+        # The scaling before the discriminators keeps the source's statistics.
+        layers = [layer for head, _ in pairs for layer in batch_norms(head.discriminator)]
+        with statistics(layers, self.discriminator_statistics if layers else "source"):
+            return [head.discriminate(projected[None], condition)[0] for head, projected in pairs]
 
 
+_CHOICES = {
+    "head": ("pixel", "flat"),
+    "scaling": ("none", "standardize", "whiten"),
+    "discriminator_statistics": ("source", "batch"),
+}
 _PAPER: dict[str, Any] = {
     "hidden": 1024,
     "discriminator_norm": True,
