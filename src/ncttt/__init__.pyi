@@ -1,4 +1,4 @@
-from . import adapt, benchmark, data, methods, model, models, nets, noise, report, testing, training, zoo
+from . import adapt, benchmark, data, methods, model, models, nets, noise, paper, report, testing, training, zoo
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
 from .methods import METHODS, NCTTT, PTBN, TTT, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
@@ -38,6 +38,7 @@ __all__ = [
     "nets",
     "noise",
     "norm",
+    "paper",
     "report",
     "save",
     "testing",

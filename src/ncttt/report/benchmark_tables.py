@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ncttt.benchmark.rows import was_read
@@ -86,8 +86,13 @@ def in_points(gain: Difference) -> Number:
     return Number(100 * gain.mean, interval=(100 * gain.low, 100 * gain.high), signed=True)
 
 
-def tuning_table(trials: Sequence[TrialResult], confirmed: Sequence[TrialResult] = ()) -> Table:
-    """Measured trials in their order; `confirmed` are those that were measured again on fresh images."""
+def tuning_table(
+    trials: Sequence[TrialResult], confirmed: Sequence[TrialResult] = (), exception: str | None = None
+) -> Table:
+    """Measured trials in their order; `confirmed` are those that were measured again on fresh images.
+
+    An `exception` says why the images were not held-out ones.
+    """
     again = {repr(measured.trial.settings): measured for measured in confirmed}
     headers = ["settings", "accuracy %", "gain of the steps", *(["on fresh images", "gain there"] if again else [])]
     body = []
@@ -96,7 +101,8 @@ def tuning_table(trials: Sequence[TrialResult], confirmed: Sequence[TrialResult]
         cells = [*_cells(measured), *_cells(again.get(repr(settings)))]
         name = " ".join(f"{name}={value}" for name, value in settings.items()) or "as it is"
         body.append([name, *cells[: len(headers) - 1]])
-    return table_of(headers, body)
+    notes = (f"Exception: {exception}.",) if exception else ()
+    return replace(table_of(headers, body), notes=notes)
 
 
 def _cells(measured: TrialResult | None) -> list[Cell]:

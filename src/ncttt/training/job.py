@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,21 @@ def read_job(path: str | Path) -> Job:
     """
     if not Path(path).is_file():
         raise InputError(f"there is no configuration {path}")
+    return _parsed(lambda parser: parser.parse_path(str(path)), str(path))
+
+
+def job_from(settings: Mapping[str, Any], name: str) -> Job:
+    """The training that settings describe, checked as those of a file are; errors call it by its name."""
+    return _parsed(lambda parser: parser.parse_object(dict(settings)), name)
+
+
+def _parsed(parse: Callable[[ArgumentParser], Any], name: str) -> Job:
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(Job, as_group=False)
-    for name in RUNNING:
-        parser.add_argument(f"--{name}", type=Any)
+    for option in RUNNING:
+        parser.add_argument(f"--{option}", type=Any)
     try:
-        settings = parser.instantiate(parser.parse_path(str(path)))
+        settings = parser.instantiate(parse(parser))
         return Job(**{field.name: settings[field.name] for field in fields(Job)})
     except (ArgumentError, TypeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no configuration of a training: {' '.join(str(error).split())}") from None
+        raise InputError(f"{name} is no configuration of a training: {' '.join(str(error).split())}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +57,19 @@ class Display(Observer):
 
     def end(self) -> None:
         self.progress.stop()
+
+
+class EpochLines(Observer):
+    """A line an epoch on standard error, under a name: for trainings of which several share a terminal."""
+
+    def __init__(self, name: str):
+        self.name, self.epochs = name, 0
+
+    def begin(self, steps: int, epochs: int, start: int) -> None:
+        self.epochs = epochs
+
+    def epoch(self, epoch: Epoch) -> None:
+        print(f"{self.name}: epoch {epoch.number} of {self.epochs}, {epoch.summary()}", file=sys.stderr, flush=True)
 
 
 class TensorBoard(Observer):

@@ -10,7 +10,7 @@ from ncttt.benchmark.cells import check_stop, image_draws
 from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.grid_checks import check_grid, check_least
 from ncttt.benchmark.tuning.config import Tuning
-from ncttt.benchmark.tuning.trials import combinations, grid_of
+from ncttt.benchmark.tuning.trials import combinations, factor_and_name, grid_of
 from ncttt.data.corruptions import CORRUPTIONS, expand_corruptions, table_for
 from ncttt.methods import METHODS
 from ncttt.methods.registry import name_of
@@ -21,22 +21,28 @@ from ncttt.zoo.checkpoint import checkpoint_folder, trained_method
 
 def check_tuning(tuning: Tuning, job: Job | None) -> None:
     """Raise an `InputError`, before anything is trained, for what cannot work or would look at test images."""
-    if tuning.split != "val":
+    if tuning.split != "val" and not tuning.exception:
         raise InputError(
             f"settings are chosen on the split 'val', held out of the training images; found {tuning.split!r}"
         )
+    if tuning.exception and tuning.confirm:
+        raise InputError("trials of an exception choose nothing, so that there is nothing to confirm; leave it out")
     tested = [name for name in tuning.corruptions if name in (*CORRUPTIONS, "all")]
     if tested:
         raise InputError(f"{tested[0]!r} is for testing; settings are chosen on the four extra corruptions")
-    if (tuning.train is None) == (tuning.checkpoint is None):
+    if (job is None) == (tuning.checkpoint is None):
         raise InputError(
             "a tuning needs either train, a training's configuration, or checkpoint; not both, not neither"
         )
-    if tuning.trained and tuning.train is None:
+    if tuning.trained and job is None:
         raise InputError(f"{next(iter(tuning.trained))!r} needs a training; give train, a training's configuration")
     for name, values in {**tuning.trained, **tuning.adapted}.items():
         if not isinstance(values, list) or not values:
             raise InputError(f"{name} needs a list of values to try; found {values!r}")
+    for name, rule in tuning.tied.items():
+        if name in tuning.trained:
+            raise InputError(f"{name} is tied to another setting and has values of its own; leave one out")
+        factor_and_name(rule, tuning.trained)
     if tuning.random is not None:
         check_least("random", tuning.random, 1)
     if tuning.protocol == "mixed":

@@ -15,6 +15,8 @@ class Tuning:
         train: Configuration file of the training that every trial begins with; not with a checkpoint.
         trained: Settings of the training and the values to try, such as layer, recipe.auxiliary_weight or
             method_settings.sigma_out; each combination is trained once.
+        tied: Settings of the training that follow from others, such as method_settings.sigma_out: 2 *
+            method_settings.sigma_in.
         one_by_one: Change one setting of the training at a time, beside the training as it stands, instead of trying
             every combination.
         checkpoint: Trained model to tune on; not with train.
@@ -23,7 +25,9 @@ class Tuning:
         adapted: Settings of the adaptation and the values to try, such as moves, lr, norm, steps or stop.
         random: Try so many combinations, drawn at random; all by default.
         root: Where data sets lie.
-        split: Part that was held out of the training images.
+        split: Part that was held out of the training images; another one needs an exception.
+        exception: Why settings are compared on images that are not held out, as a figure of a paper may do; whatever
+            shows the trials prints it, and no setting may be chosen by them.
         images: How many of it.
         confirm: So many of the best are measured again, on as many images that nothing was chosen on.
         corruptions: Of the four extra ones; the fifteen of the benchmark are for testing.
@@ -40,6 +44,7 @@ class Tuning:
     data: str
     train: str | None = None
     trained: dict[str, list[Any]] = field(default_factory=dict)
+    tied: dict[str, str] = field(default_factory=dict)
     one_by_one: bool = False
     checkpoint: str | None = None
     method: str | None = None
@@ -47,6 +52,7 @@ class Tuning:
     random: int | None = None
     root: str | None = None
     split: str = "val"
+    exception: str | None = None
     images: int | None = None
     confirm: int = 0
     corruptions: list[str] = field(default_factory=lambda: ["extra"])

@@ -46,12 +46,13 @@ def tune(
     workers: int | None = None,
     address: str | None = None,
     progress: bool = True,
+    job: Job | None = None,
 ) -> TuningResult:
     """Try settings on validation images; rows and models are kept in the folder `out`, and killed, it goes on there.
 
-    `executor`, `workers` and `address` are those of `run_grid`.
+    `executor`, `workers` and `address` are those of `run_grid`; `job` is the training, where no file describes it.
     """
-    job = None if tuning.train is None else read_job(tuning.train)
+    job = job if tuning.train is None else read_job(tuning.train)
     check_tuning(tuning, job)
     runs_on = executors.executor(executor, tuning.threads, workers, address, tuning.device)
     checkpoint_of = _trainer(tuning, job, out, progress)
@@ -86,7 +87,7 @@ def trials_json(results: Sequence[TrialResult]) -> list[dict[str, Any]]:
 
 def write_trials(tuning: Tuning, result: TuningResult, path: str | Path) -> None:
     """Trials as CSV, the best first and those on fresh images last, each with the machine that measured it."""
-    names = [*tuning.trained, *tuning.adapted]
+    names = [*tuning.trained, *tuning.tied, *tuning.adapted]
     where = {"protocol": tuning.protocol, "images": tuning.images, "seed": tuning.seed, **origin()}
     lines = [
         [*(one.trial.settings.get(name, "") for name in names), on, one.accuracy, *one.gain, *where.values()]
@@ -133,11 +134,16 @@ def changed(job: Job, settings: dict[str, Any]) -> Job:
 def train_once(job: Job, folder: str | Path, device: str = "cpu", observers: list[Observer] | None = None) -> str:
     """Train, go on, or find what was trained before; returns the checkpoint. No test image is looked at."""
     job = replace(job, test=None)
-    described = json.dumps(_facts(job), sort_keys=True, default=str)
-    run = Path(folder) / hashlib.sha256(described.encode()).hexdigest()[:12]
+    run = run_of(job, folder)
     if not (run / "results.json").is_file():
         run_job(job, run, resume=True, device=device, observers=observers)
     return str(run / "last")
+
+
+def run_of(job: Job, folder: str | Path) -> Path:
+    """Where below `folder` a training is done, so that the same one is found again."""
+    described = json.dumps(_facts(job), sort_keys=True, default=str)
+    return Path(folder) / hashlib.sha256(described.encode()).hexdigest()[:12]
 
 
 def _facts(job: Job) -> dict[str, Any]:

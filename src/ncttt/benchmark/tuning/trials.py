@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -51,12 +52,30 @@ class TrialResult:
 
 def combinations(tuning: Tuning) -> list[tuple[Settings, Settings]]:
     """Settings (trained, adapted) to try: all there are, or a seeded draw of them."""
-    trainings = _one_by_one(tuning.trained) if tuning.one_by_one else _product(tuning.trained)
+    chosen = _one_by_one(tuning.trained) if tuning.one_by_one else _product(tuning.trained)
+    trainings = [trained | _tied(tuning, trained) for trained in chosen]
     every = [(t, a) for t in trainings for a in _product(tuning.adapted)]
     if tuning.random is None or tuning.random >= len(every):
         return every
     chosen = sorted(random.Random(tuning.seed).sample(range(len(every)), tuning.random))
     return [every[number] for number in chosen]
+
+
+def factor_and_name(rule: str, trained: Iterable[str]) -> tuple[float, str]:
+    """What a tied setting is made of: a factor and the setting that it multiplies, one of those that are tried.
+
+    >>> factor_and_name("2 * method_settings.sigma_in", ["method_settings.sigma_in"])
+    (2.0, 'method_settings.sigma_in')
+    """
+    factor, _, name = (part.strip() for part in str(rule).partition("*"))
+    if name not in trained or not re.fullmatch(r"\d+(\.\d+)?", factor):
+        raise InputError(f"a tied setting is a number * a setting that is tried, as in 2 * layer; found {rule!r}")
+    return float(factor), name
+
+
+def _tied(tuning: Tuning, trained: Settings) -> Settings:
+    rules = {name: factor_and_name(rule, tuning.trained) for name, rule in tuning.tied.items()}
+    return {name: factor * trained[other] for name, (factor, other) in rules.items() if other in trained}
 
 
 def planned(tuning: Tuning, checkpoint_of: Callable[[Settings], str], fresh: bool = False) -> list[Trial]:

@@ -38,7 +38,8 @@ def tune(
         benchmark.write_trials(asked, result, csv)
     if json:
         trials = {"trials": result.trials, "confirmed": result.confirmed}
-        print(json_module.dumps({name: benchmark.trials_json(each) for name, each in trials.items()}))
+        shown = {name: benchmark.trials_json(each) for name, each in trials.items()}
+        print(json_module.dumps({"exception": asked.exception, **shown}))
     elif result.trials:
-        report.show(report.tuning_table(result.trials[:top], result.confirmed))
+        report.show(report.tuning_table(result.trials[:top], result.confirmed, asked.exception))
     benchmark.raise_failures(result.failures)

@@ -28,21 +28,34 @@ class _Pair:
     theirs: dict[str, PaperRow]
 
 
-def vs_paper(rows: Iterable[Row], names: Mapping[str, str] | None = None) -> list[Table]:
+def vs_paper(rows: Iterable[Row], names: Mapping[str, str] | None = None, *, data: str | None = None) -> list[Table]:
     """Tables of our accuracy, the paper's and the difference, for each method and corruption that both have.
 
-    `names` says which of the paper's methods a label of ours stands for, where the label does not.
+    `names` says which of the paper's methods a label of ours stands for, where the label does not; `data` is the
+    paper's data set to compare with, where the rows are of another that stands for it.
     """
     every = measurements(rows)
-    shown = [table for measured in every if (table := _table(measured, names or {})) is not None]
+    shown = [table for measured in every if (table := _table(measured, names or {}, data)) is not None]
     if not shown:
         asked = "; ".join(f"{measured.title} ({', '.join(measured.names.values())})" for measured in every)
         raise InputError(f"the paper has no number for any of: {asked}. It has {_known()}")
     return shown
 
 
-def _table(measured: Measurements, names: Mapping[str, str]) -> Table | None:
-    pairs = [pair for column, name in measured.names.items() if (pair := _pair(measured, column, name, names)).theirs]
+def paper_mean_of(data: str, severity: int | None, corruptions: Iterable[str], label: str) -> float | None:
+    """The paper's accuracy of a method, averaged over these corruptions; None if it lacks one of them.
+
+    >>> paper_mean_of("cifar10", 5, ["fog", "snow"], "nc_ttt"), paper_mean_of("visda-c", None, ["clean"], "ptbn")
+    (85.885, 60.33)
+    """
+    rows = [find(data, severity, corruption, label) for corruption in corruptions]
+    return average(row.value for row in rows if row) if rows and all(rows) else None
+
+
+def _table(measured: Measurements, names: Mapping[str, str], data: str | None) -> Table | None:
+    asked = data or measured.data
+    every = (_pair(measured, column, name, names, asked) for column, name in measured.names.items())
+    pairs = [pair for pair in every if pair.theirs]
     if not pairs:
         return None
     shown = [name for name in measured.corruptions if any(name in pair.theirs for pair in pairs)]
@@ -55,14 +68,14 @@ def _table(measured: Measurements, names: Mapping[str, str]) -> Table | None:
         tuple(Line(spelled(name), _across(measured, pairs, name, footnotes)) for name in shown),
         _total(measured, pairs, shifts, footnotes) if len(shifts) > 1 else None,
         tuple(footnotes),
-        _notes(measured, pairs),
+        _notes(measured, pairs, asked),
     )
 
 
-def _pair(measured: Measurements, column: Column, name: str, names: Mapping[str, str]) -> _Pair:
+def _pair(measured: Measurements, column: Column, name: str, names: Mapping[str, str], data: str) -> _Pair:
     label, ours = names.get(column.label, column.label), list(measured.accuracy[column])
     asked = [*ours, AVERAGE] if set(CORRUPTIONS) <= set(ours) else ours  # the paper's average is over all fifteen
-    theirs = {corruption: find(measured.data, measured.axes["severity"], corruption, label) for corruption in asked}
+    theirs = {corruption: find(data, measured.axes["severity"], corruption, label) for corruption in asked}
     return _Pair(name, column, {corruption: row for corruption, row in theirs.items() if row is not None})
 
 
@@ -95,11 +108,13 @@ def _three(ours: Number | None, theirs: Number | None) -> list[Number | None]:
     return [ours, theirs, Number(ours.mean - theirs.mean, signed=True)]
 
 
-def _notes(measured: Measurements, pairs: list[_Pair]) -> tuple[str, ...]:
-    batch = PAPER_BATCH.get(paper_data(measured.data), 128)
+def _notes(measured: Measurements, pairs: list[_Pair], data: str) -> tuple[str, ...]:
+    batch = PAPER_BATCH.get(paper_data(data), 128)
     notes = [f"The paper: ResNet-50, batches of {batch} images, the weights restored after each batch."]
     if any(row.method == "LAME" for pair in pairs for row in pair.theirs.values()):
         notes.append(WHICH_LAME)
+    if data != measured.data:
+        notes.append(f"Ours are of {measured.data}, the paper's of {data}: compare gains, not accuracies.")
     return tuple(notes)
 
 

@@ -14,6 +14,7 @@ from ncttt.base.errors import InputError
 from ncttt.report.figures.shared.selection import Row, rows_where
 
 Trial = Mapping[str, Any]
+HOW = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,11 @@ class Request:
         """The trials of the file, read once."""
         return [] if self.trials is None else read_trials(self.trials)
 
+    @cached_property
+    def exception(self) -> str | None:
+        """Why the trials were compared on images that were not held out, if they were."""
+        return None if self.trials is None else read_exception(self.trials)
+
     @property
     def method_of_rows(self) -> str:
         """The method whose rows are shown."""
@@ -66,13 +72,27 @@ class Request:
 
 def read_trials(path: str | Path) -> list[Trial]:
     """The trials of a file that `ncttt tune --json` was written to."""
-    path = Path(path)
-    how = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
-    if not path.is_file():
-        raise InputError(f"there is no file {path}; {how}")
+    content = _content(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         trials = content["trials" if "trials" in content else "searched"]
         return [{name: trial[name] for name in ("settings", "accuracy", "gain")} for trial in trials]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} holds no trials; {how}") from None
+    except (KeyError, TypeError):
+        raise InputError(f"{path} holds no trials; {HOW}") from None
+
+
+def read_exception(path: str | Path) -> str | None:
+    """What such a file says of images that were not held out."""
+    exception = _content(path).get("exception")
+    return None if exception is None else str(exception)
+
+
+def _content(path: str | Path) -> dict[str, Any]:
+    if not Path(path).is_file():
+        raise InputError(f"there is no file {path}; {HOW}")
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds no trials; {HOW}")
+    return content

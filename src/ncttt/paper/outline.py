@@ -1,0 +1,147 @@
+"""What a table or a figure will take: data, trainings and cells, which of them are there, and the least time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from time import perf_counter
+
+from ncttt.base.errors import InputError
+from ncttt.benchmark.cells import cells_of
+from ncttt.benchmark.store import Store
+from ncttt.data.corruptions import expand_corruptions
+from ncttt.paper.items import Item
+from ncttt.paper.measuring import columns_of, grids_of, store_of, trainings_of
+from ncttt.paper.needs import Need, needs_of
+from ncttt.paper.plan import Plan, read_plan
+from ncttt.paper.search import searched_trainings
+from ncttt.paper.settings import Settings
+from ncttt.paper.trainings import Training
+from ncttt.report.table import Line, Table
+
+IMAGES = {"cifar10": 50_000, "cifar100": 50_000, "visda-c": 152_397, "pacs": 8_321}  # to learn from
+TESTED = {"cifar10": 10_000, "cifar100": 10_000, "visda-c": 72_372, "pacs": 1_670}
+TIMED = 8  # images of the pass that is timed
+
+
+def outline(items: Sequence[Item], settings: Settings) -> Table:
+    """A line for each table and figure: data, trainings, cells, and the least time on this machine.
+
+    The time is that of a forward and a backward pass of the network for each image and step, timed here on a few
+    images: methods take more.
+    """
+    lines = [Line(item.name, _cells(item, settings)) for item in items]
+    columns = ("shows", "data", "trainings", "cells", "at least")
+    notes = [note for item in items for note in _missing(item, settings)]
+    return Table(f"Scale {settings.scale}", "item", columns, tuple(lines), notes=tuple(dict.fromkeys(notes)))
+
+
+def _cells(item: Item, settings: Settings) -> tuple[str, ...]:
+    if item.plan is None:
+        return item.title, "none", "none", "none", "seconds"
+    plan = read_plan(item.plan, settings.scale)
+    asked = _asked(item, plan, settings)
+    needs = ", ".join(f"{need.name} ({'here' if need.here else 'missing'})" for need in _needs(item, plan, settings))
+    done, total = _counted(item, plan, settings)
+    seconds = sum(_training_seconds(one) for one in asked) + (total - done) * _cell_seconds(item, plan, settings)
+    return item.title, needs, _states(asked), f"{done} of {total} done", _spelled(seconds)
+
+
+def _asked(item: Item, plan: Plan, settings: Settings) -> list[Training]:
+    if item.figure == "layers":
+        return searched_trainings(plan, settings)
+    return trainings_of(item, plan, settings)
+
+
+def _needs(item: Item, plan: Plan, settings: Settings) -> list[Need]:
+    return needs_of(plan, _asked(item, plan, settings), settings.root)
+
+
+def _missing(item: Item, settings: Settings) -> list[str]:
+    if item.plan is None:
+        return []
+    plan = read_plan(item.plan, settings.scale)
+    return [
+        f"{need.name} is missing: {'it will be fetched' if need.fetched else need.advice}."
+        for need in _needs(item, plan, settings)
+        if not need.here
+    ]
+
+
+def _states(asked: Sequence[Training]) -> str:
+    counts: dict[str, int] = {}
+    for training in asked:
+        counts[training.state] = counts.get(training.state, 0) + 1
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
+
+
+def _counted(item: Item, plan: Plan, settings: Settings) -> tuple[int, int]:
+    """How many cells are measured, and how many there are."""
+    seeds = settings.seeds_of(plan)
+    if item.figure == "tsne":
+        return 0, 0
+    if item.figure == "layers":
+        total = len(searched_trainings(plan, settings)) * len(
+            expand_corruptions(plan.search.get("corruptions", ["extra"]))
+        )
+        return 0, 2 * total
+    columns = columns_of(item, plan)
+    models = dict.fromkeys(column.model for column in columns)
+    extra = sum(
+        not any(column.method == method and column.model == model for column in columns)
+        for method in ("source", "ptbn")
+        for model in models
+    )
+    total = (len(columns) + extra) * len(expand_corruptions(plan.corruptions)) * len(seeds)
+    if not store_of(settings).is_file():
+        return 0, total
+    try:
+        keys = {cell.key for grid in grids_of(item, plan, settings) for cell in cells_of(grid)}
+    except InputError:  # the data or a model is still missing
+        return 0, total
+    with Store(store_of(settings), read_only=True) as store:
+        return len(keys & set(store.done())), len(keys)
+
+
+def _training_seconds(training: Training) -> float:
+    if training.state in ("ships", "done"):
+        return 0.0
+    job = training.job
+    size = job.image_size if job.data in ("visda-c", "pacs") else 32
+    settings = tuple(sorted(job.network_settings.items()))
+    return IMAGES.get(job.data, 0) * job.recipe.epochs * _seconds_an_image(job.network, settings, size)
+
+
+def _cell_seconds(item: Item, plan: Plan, settings: Settings) -> float:
+    """Of a cell of mean cost: one step an image."""
+    images = settings.images or TESTED.get(plan.data, 0)
+    job = next(iter(plan.models))
+    described = plan.settings(job)
+    size = described.get("image_size", 32)
+    network = tuple(sorted(described.get("network_settings", {}).items()))
+    return images * _seconds_an_image(described.get("network", "small"), network, size)
+
+
+@lru_cache(maxsize=16)
+def _seconds_an_image(network: str, settings: tuple[tuple[str, object], ...], size: int) -> float:
+    import torch  # only a timing needs it
+
+    from ncttt.nets.catalogue import build
+
+    net = build(network, **dict(settings)).train().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    images = torch.rand(TIMED, 3, size, size).contiguous(memory_format=torch.channels_last)
+    net(images).sum().backward()  # which also chooses algorithms
+    began = perf_counter()
+    net(images).sum().backward()
+    return (perf_counter() - began) / TIMED
+
+
+def _spelled(seconds: float) -> str:
+    """A time in words.
+
+    >>> _spelled(30), _spelled(600), _spelled(90_000)
+    ('seconds', '10 min', '25 h')
+    """
+    if seconds < 60:
+        return "seconds"
+    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} h"
