@@ -1,11 +1,14 @@
 """Grids on corrupted images that lie ready: CIFAR-10-C below a root, and folders of arrays in its layout."""
 
 import json
+import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import small_grid
+import yaml
 
 from ncttt import InputError
 from ncttt.benchmark import Entry, ImageDraw, Scenario, cells_of, run_grid, scenarios
@@ -14,7 +17,10 @@ from ncttt.cli import main
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt, generate
+from ncttt.report import tables
 from ncttt.report.benchmark_tables import summary_table
+from ncttt.report.page.origin import grids_of
+from ncttt.report.shares import shares_of_rows
 
 EACH = 20  # images of a severity
 NAMES = ["gaussian_noise", "contrast"]
@@ -125,6 +131,7 @@ def test_a_set_that_was_made_here_does_not_pass_for_a_published_one(checkpoint, 
     [
         ({"corruptions": ["clean", "contrast"]}, "holds corrupted images alone; leave out 'clean'"),
         ({"split": "val"}, "which have the split 'test' alone; found 'val'"),
+        ({"constants": "cifar"}, r"is read as it is \(published\); leave out constants, found 'cifar'"),
         ({"constants": "imagenet"}, r"is read as it is \(published\); leave out constants, found 'imagenet'"),
         ({"images": 21}, "asked for 21 images of CIFAR-10-C gaussian_noise 5, which has 20"),
         ({"corruptions": ["contrast", "fog"]}, r"fog\.npy is missing: no corruption 'fog'"),
@@ -147,6 +154,20 @@ def truncate(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
 
+class Trap:
+    """An object whose unpickling would be seen."""
+
+    def __reduce__(self):
+        return os.mkdir, ("unpickled",)
+
+
+def pickled(name):
+    def damage(folder: Path) -> None:
+        np.save(folder / name, np.array([Trap()] * 5 * EACH, dtype=object), allow_pickle=True)
+
+    return damage
+
+
 DAMAGED = [
     (
         replaced("contrast.npy", lambda a: a[:, :30]),
@@ -157,7 +178,13 @@ DAMAGED = [
     (replaced("labels.npy", lambda a: a[:EACH]), ".npy: 100 images and 20 labels"),
     (replaced("labels.npy", lambda a: a + 1), "label 10 of image"),
     (replaced("labels.npy", lambda a: a / 2), "labels.npy: labels must be integers (N,), found float"),
+    (replaced("contrast.npy", lambda a: a[..., :1]), "found uint8 (100, 32, 32, 1)"),
+    (replaced("labels.npy", lambda a: a[:, None]), "labels.npy: labels must be integers (N,), found uint8 (100, 1)"),
+    (replaced("labels.npy", lambda a: a.astype(int) - 1), "label -1 of image"),
     (truncate, "contrast.npy: truncated, or not a plain .npy file"),
+    (lambda folder: (folder / "contrast.npy").write_bytes(b""), "contrast.npy: truncated, or not a plain .npy file"),
+    (pickled("contrast.npy"), "contrast.npy: truncated, or not a plain .npy file"),
+    (pickled("labels.npy"), "labels.npy: truncated, or not a plain .npy file"),
     (lambda folder: (folder / "contrast.npy").unlink(), "contrast.npy is missing"),
     (lambda folder: (folder / "labels.npy").unlink(), "labels.npy is missing"),
 ]
@@ -165,9 +192,10 @@ DAMAGED = [
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGED)
 def test_damaged_arrays_are_one_clear_line_before_anything_is_measured(
-    checkpoint, arrays, tmp_path, capsys, damage, message
+    checkpoint, arrays, tmp_path, capsys, monkeypatch, damage, message
 ):
     damage(arrays)
+    monkeypatch.chdir(tmp_path)
     entries = json.dumps([{"method": "ptbn", "checkpoint": checkpoint}])
     command = [
         "bench", "--data", "cifar10-c", "--root", str(arrays.parent), "--corruptions", json.dumps(NAMES),
@@ -176,6 +204,45 @@ def test_damaged_arrays_are_one_clear_line_before_anything_is_measured(
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+    assert not Path("unpickled").exists()
+
+
+# A folder may hold images of any size and any number of classes, so that two messages differ.
+IN_A_FOLDER = {"(N, 32, 32, 3)": "(N, H, W, 3)", "label 10 of image": "tells 10 classes apart"}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGED[1:])
+def test_damaged_arrays_in_a_folder_are_one_clear_line(checkpoint, arrays, tmp_path, capsys, damage, message):
+    damage(arrays)
+    for other, said in IN_A_FOLDER.items():
+        message = message.replace(other, said)
+    entries = json.dumps([{"method": "ptbn", "checkpoint": checkpoint}])
+    command = ["bench", "--data", str(arrays), "--corruptions", json.dumps(NAMES), "--executor", "here"]
+    assert main([*command, "--store", str(tmp_path / "rows.sqlite"), "--methods", entries]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_rows_of_published_and_of_generated_images_are_kept_apart(checkpoint, arrays, store, tmp_path, capsys):
+    """Of one name, in one store: no number of a table, of a share of gains or of a summary has both in it."""
+    digits = load("digits", "test").subset(range(EACH))
+    made = tmp_path / "other/CIFAR-10-C"
+    generate(np.asarray(digits.images), digits.labels, made, corruptions=NAMES)
+    planned = {"root": str(arrays.parent), "split": "test", "images": EACH}
+    assert run_grid(grid(checkpoint, "cifar10-c", **planned), store, executor="here").failures == []
+    both = run_grid(grid(checkpoint, "cifar10-c", **planned | {"root": str(made.parent)}), store, executor="here")
+    assert {row["constants"] for row in both.rows} == {"made(cifar)"}
+    rows = store.rows()
+    shown = tables(rows)
+    assert [re.findall(r"constants (\S+),", table.title) for table in shown] == [["made(cifar)"], ["published"]]
+    assert [share.setup["constants"] for share in shares_of_rows(rows)] == ["made(cifar)", "published"]
+    assert main(["rows", "show", str(store.path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len({line.split("\t")[0] for line in lines[1:]}) == 2
+    assert [yaml.safe_load(text)["constants"] for text in grids_of(rows)] in (
+        ["published", "made(cifar)"],
+        ["made(cifar)", "published"],
+    )
 
 
 @pytest.mark.parametrize("file", ["contrast.npy", "labels.npy"])

@@ -41,14 +41,21 @@ def test_every_projector_counts_on_its_own():
     assert torch.allclose(mutual_information(logits), alone)
 
 
-def test_several_layers_are_averaged():
-    method = ncttt.ClusT3()
+@pytest.mark.parametrize(("reduction", "count"), [("sum", 1), ("mean", 2 * 3)])
+def test_losses_of_layers_and_projectors_are_added_or_averaged(reduction, count):
+    method = ncttt.ClusT3(projectors=3, reduction=reduction)
     make, _ = CLASSIFIERS["resnet"]
     model = ncttt.attach(make(), ["layer1", "layer3"], method, images(2)).eval()
     logits, features = model.forward_with_features(images(6))
-    parts = [-mutual_information(layer).mean() for layer in model.branch(features)]
-    assert len(parts) == 2
-    assert torch.allclose(method.training_loss(model, images(6), features, logits), sum(parts) / 2)
+    parts = [-part for layer in model.branch(features) for part in mutual_information(layer)]
+    assert len(parts) == 2 * 3
+    assert torch.allclose(method.training_loss(model, images(6), features, logits), sum(parts) / count)
+    assert torch.allclose(method.adaptation_loss(model, images(6)).loss, sum(parts) / count)
+
+
+def test_the_default_is_the_authors_best():
+    method = ncttt.ClusT3()
+    assert (method.projectors, method.reduction) == (15, "sum")
 
 
 def test_health_tells_a_collapsed_branch():
@@ -59,13 +66,13 @@ def test_health_tells_a_collapsed_branch():
     assert 0 <= healthy["mutual_information"] <= healthy["mutual_information_maximum"] == pytest.approx(math.log(10))
     assert 1 <= healthy["clusters_used"] <= 10
     model.branch.projectors[0].weight.data.zero_()
-    model.branch.projectors[0].bias.data[:] = torch.tensor([30.0] + [0.0] * 9).repeat(5)
+    model.branch.projectors[0].bias.data[:] = torch.tensor([30.0] + [0.0] * 9).repeat(15)
     collapsed = {k: v.item() for k, v in method.health(model, images(16), features, logits).items()}
     assert len(method.warnings(collapsed)) == 2
     assert method.warnings({"mutual_information": 1.0, "clusters_used": 6.0}) == []
 
 
-@pytest.mark.parametrize("wrong", [{"clusters": 1}, {"projectors": 0}, {"clusters": 2.5}])
+@pytest.mark.parametrize("wrong", [{"clusters": 1}, {"projectors": 0}, {"clusters": 2.5}, {"reduction": "max"}])
 def test_wrong_settings(wrong):
     with pytest.raises(ncttt.InputError, match=next(iter(wrong))):
         ncttt.ClusT3(**wrong)

@@ -27,6 +27,32 @@ def test_contrastive_loss_by_a_slow_loop():
     assert contrastive_loss(views, 0.5).item() == pytest.approx(total / 10, abs=1e-5)
 
 
+def test_the_contrastive_loss_of_two_images_by_hand_at_the_scale_of_supervised_contrast():
+    """Partners are equal, the other image is opposite: each view has logits 1 / T once and -1 / T twice."""
+    views = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], dtype=torch.float64).repeat(2, 1)
+    simclr = math.log(1 + 2 * math.exp(-2 / 0.5))
+    assert contrastive_loss(views, 0.5).item() == pytest.approx(simclr)
+    assert contrastive_loss(views, 0.5, 0.07).item() == pytest.approx(simclr * 0.5 / 0.07)
+
+
+@pytest.mark.parametrize("base_temperature", [0.07, 0.25])
+def test_the_base_temperature_scales_training_and_adaptation_alike(base_temperature):
+    model = attached("resnet", ncttt.TTTPlus())
+    plain, scaled = (
+        ncttt.TTTPlus(base_temperature=base, feature_weight=0.0, projection_weight=0.0)
+        for base in (None, base_temperature)
+    )
+
+    def losses(method):
+        torch.manual_seed(0)
+        adapting = method.adaptation_loss(model, images(6)).loss.item()
+        torch.manual_seed(0)
+        return adapting, method.training_loss(model, images(6), None, None).item()
+
+    assert losses(scaled) == pytest.approx([0.5 / base_temperature * loss for loss in losses(plain)])
+    assert ncttt.TTTPlus().base_temperature == 0.07
+
+
 def test_contrastive_accuracy_and_a_single_image():
     rows = torch.randn(4, 8)
     assert contrastive_accuracy(torch.cat([rows, rows + 1e-3])) == 1
@@ -172,6 +198,7 @@ def test_normalised_images_have_no_views():
         {"queue": -1},
         {"channels": 0},
         {"temperature": 0.0},
+        {"base_temperature": 0.0},
         {"contrastive_weight": 0.0, "feature_weight": 0.0, "projection_weight": 0.0},
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from ncttt import InputError, models
+from ncttt.nets.preactivation import PreActivationBlock
 from ncttt.nets.resnet9 import ConvBlock
 
 # Parameters with 1000 classes, as published with torchvision's and timm's models.
@@ -49,6 +50,27 @@ def test_resnet20_has_its_published_size_and_remembers_how_it_was_made():
     assert sum(p.numel() for p in net.parameters()) == 269_722
     assert type(models.build(**net.architecture)) is type(net)
     assert net(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_resnet26gn_has_its_published_size_and_remembers_how_it_was_made():
+    net = models.resnet26gn(num_classes=10)
+    assert sum(p.numel() for p in net.parameters()) == 366_938
+    assert {"conv1.weight", "layer2.0.bn1.bias", "layer3.3.conv2.weight", "bn.weight", "fc.bias"} <= {*net.state_dict()}
+    assert type(models.build(**net.architecture)) is type(net)
+    assert net(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+    stages = [(net.layer1, 16), (net.layer2, 16), (net.layer3, 32)]
+    shapes = [tuple(stage(torch.rand(1, channels, 8, 8)).shape[1:]) for stage, channels in stages]
+    assert shapes == [(16, 8, 8), (32, 4, 4), (64, 4, 4)]
+
+
+def test_a_pre_activation_block_without_weights_averages_over_the_stride_and_appends_zero_channels():
+    block = PreActivationBlock(8, 16, stride=2)
+    torch.nn.init.zeros_(block.conv2.weight)
+    features = torch.rand(1, 8, 4, 4)
+    passed = block(features)
+    torch.testing.assert_close(passed[0, 3, 1, 0], features[0, 3, 2:, :2].mean())
+    assert passed.shape == (1, 16, 2, 2)
+    assert not passed[:, 8:].any()
 
 
 def test_the_small_network_has_four_stages_and_scales():

@@ -123,6 +123,18 @@ def test_settings_that_differ_make_columns_that_say_so():
     assert number(table, "Fog", "tent, lr=0.5").mean == 50
 
 
+def test_a_row_from_before_a_setting_existed_shares_the_column_of_its_old_value():
+    old, same, new = (
+        {"settings": json.dumps({"clusters": 10, "name": "clust3"} | more)}
+        for more in ({}, {"reduction": "mean"}, {"reduction": "sum"})
+    )
+    rows = [row("clust3", "fog", 0.5, **old), row("clust3", "snow", 0.6, **same)]
+    (table,) = tables(rows)
+    assert table.columns == ("clust3",)
+    (table,) = tables([*rows, row("clust3", "fog", 0.7, **new)])
+    assert table.columns == ("clust3, reduction=mean", "clust3, reduction=sum")
+
+
 def test_a_stream_of_several_corruptions_is_shown_by_its_parts():
     parts = json.dumps({"snow": 0.4, "fog": 0.6})
     (table,) = tables([row("tent", "snow+fog", 0.5, protocol="continual", accuracy_of_parts=parts)])

@@ -2,12 +2,13 @@
 
 With p the softmax over K clusters at a position, the loss is minus the mutual information
 I = H(mean p) - mean H(p), means over all positions of all images: clusters used equally, each position sure of its own.
+The losses of all projectors of all tapped layers are added, as the authors add them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ from ncttt.methods.shared import moved_parameters
 from ncttt.model.branched import Branched, Features
 from ncttt.model.features import as_positions, as_tuple
 from ncttt.model.norm import Policy
+
+REDUCTIONS = {"sum": torch.sum, "mean": torch.mean}  # over projectors and layers
 
 
 class ClusterBranch(nn.Module):
@@ -41,8 +44,9 @@ class ClusterBranch(nn.Module):
 class ClusT3(Method):
     """Mutual information between features and their clusters.
 
-    `clusters`: K, for each of `projectors` independent clusterings of each tapped layer. `moves`: `encoder`, `norm`
-    or a layer's name, for everything up to and including it.
+    `clusters`: K, for each of `projectors` independent clusterings of each tapped layer. `reduction`: whether their
+    losses are added, as the authors do, or averaged; a sum over 15 projectors of two layers is 30 times the mean.
+    `moves`: `encoder`, `norm` or a layer's name, for everything up to and including it.
     """
 
     name: ClassVar[str] = "clust3"
@@ -51,12 +55,14 @@ class ClusT3(Method):
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("clusters", "projectors")
+    added: ClassVar[Mapping[str, Any]] = {"reduction": "mean"}
 
     steps: int = 20
     lr: float = 1e-5
     norm: Policy | tuple[Policy, Policy] = "batch"
     clusters: int = 10
-    projectors: int = 5
+    projectors: int = 15
+    reduction: Literal["sum", "mean"] = "sum"
     moves: str = "encoder"
 
     def __post_init__(self) -> None:
@@ -65,16 +71,17 @@ class ClusT3(Method):
             value = getattr(self, field)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{field} must be a whole number of at least {least}; found {value!r}")
+        if self.reduction not in REDUCTIONS:
+            raise InputError(f"reduction must be {' or '.join(REDUCTIONS)}; found {self.reduction!r}")
 
     def build_branch(self, model: Branched, features: Features, logits: Tensor) -> ClusterBranch:
         return ClusterBranch(features, projectors=self.projectors, clusters=self.clusters)
 
     def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
-        return -torch.stack([mutual_information(layer).mean() for layer in _branch(model)(features)]).mean()
+        return self._loss(model, features)
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
-        features = model.features(images)
-        return Objective(-torch.stack([mutual_information(layer).mean() for layer in _branch(model)(features)]).mean())
+        return Objective(self._loss(model, model.features(images)))
 
     @torch.no_grad()
     def health(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> dict[str, Tensor]:
@@ -102,6 +109,10 @@ class ClusT3(Method):
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         return moved_parameters(model, self.moves)
+
+    def _loss(self, model: Branched, features: Features) -> Tensor:
+        reduce = REDUCTIONS[self.reduction]
+        return -reduce(torch.stack([reduce(mutual_information(layer)) for layer in _branch(model)(features)]))
 
 
 def mutual_information(logits: Tensor) -> Tensor:

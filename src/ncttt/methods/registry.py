@@ -7,6 +7,7 @@ read without importing the file, so that listings and reports need no torch.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
 
 class Listing(NamedTuple):
-    """Where a method stands in tables, what they call it, and its address."""
+    """Where a method stands in tables, what they call it, its address, and the settings that it got later."""
 
     place: float
     name: str
     title: str
     address: str
+    added: Mapping[str, Any] = {}
 
 
 STRANGER = Listing(float("inf"), "", "", "")
@@ -39,6 +41,7 @@ def listings() -> dict[str, Listing]:
             values["name"],
             values.get("title", values["name"]),
             f"{declared.module}:{kind}",
+            values.get("added", {}),
         )
         for declared in declarations("ncttt.methods")
         for kind, values in declared.classes.items()
@@ -73,6 +76,15 @@ def title_of(name: str) -> str:
 def place_of(name: str) -> float:
     """A key to sort methods by: their places in tables, strangers last."""
     return _listed(name).place
+
+
+def added_to(name: str) -> Mapping[str, Any]:
+    """The settings that a method got after rows and checkpoints had been made without them, as they were then.
+
+    >>> added_to("clust3"), added_to("source")
+    ({'reduction': 'mean'}, {})
+    """
+    return _listed(name).added
 
 
 def name_of(kind: type[Method]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method
-from ncttt.methods.registry import METHODS, name_of
+from ncttt.methods.registry import METHODS, added_to, name_of
 from ncttt.noise.families import NOISES, Noise
 
 Settings = Mapping[str, Any]
@@ -59,14 +58,8 @@ def as_first_recorded(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in added or added[name] != value}
 
 
-def _added(settings: Settings) -> Mapping[str, Any]:
-    """A method of somebody else's that is not loaded is not imported for this."""
-    name = str(settings.get("name"))
-    module, _, kind = name.partition(":")
-    if kind and module not in sys.modules:
-        return {}
-    method = METHODS.get(name)
-    return {} if method is None else method.added
+def _added(settings: Settings) -> Settings:
+    return added_to(str(settings.get("name")))
 
 
 def _to_json(value: Any) -> Any:

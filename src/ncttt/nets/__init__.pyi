@@ -1,4 +1,5 @@
-from .catalogue import MODELS, build, resnet18, resnet20, resnet26, resnet34, resnet50, small
+from .catalogue import MODELS, build, resnet18, resnet20, resnet26, resnet26gn, resnet34, resnet50, small
+from .preactivation import ResNet26GN
 from .resnet import ResNet, ResNet20
 from .resnet9 import ResNet9
 
@@ -7,10 +8,12 @@ __all__ = [
     "ResNet",
     "ResNet9",
     "ResNet20",
+    "ResNet26GN",
     "build",
     "resnet18",
     "resnet20",
     "resnet26",
+    "resnet26gn",
     "resnet34",
     "resnet50",
     "small",

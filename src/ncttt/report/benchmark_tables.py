@@ -7,6 +7,8 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ncttt.benchmark.rows import was_read
+from ncttt.data.corruptions import CLEAN
+from ncttt.report.names import settings_in
 from ncttt.report.table import Cell, Number, Table, average, over_seeds, table_of
 
 if TYPE_CHECKING:
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
     from ncttt.benchmark.tuning.trials import TrialResult
 
 Row = Mapping[str, Any]
-NAMED = ("data", "split", "severity", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
+NAMED = ("data", "split", "severity", "constants", "protocol", "order", "batch_size", "method", "checkpoint", "stop")
 ALWAYS = ("method", "checkpoint")  # shown even where they are the same in every line
 # Rows of one line differ in corruption and seed alone.
-GROUP = (*NAMED, "constants", "settings", "weights", "images_digest", "threads", "device")
+GROUP = (*NAMED, "settings", "weights", "images_digest", "threads", "device")
 
 
 def summary_table(rows: Sequence[Row]) -> Table:
@@ -27,16 +29,22 @@ def summary_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         groups.setdefault(_group(row), []).append(row)
     firsts = [group[0] for group in groups.values()]
-    shown = [name for name in NAMED if name in ALWAYS or len({row[name] for row in firsts}) > 1]
+    shown = [name for name in NAMED if name in ALWAYS or _differ(name, firsts)]
     headers = [*(name.replace("_", " ") for name in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
-    names = [["" if row[name] is None else str(row[name]) for name in shown] for row in firsts]
+    names = [["" if row.get(name) is None else str(row[name]) for name in shown] for row in firsts]
     return table_of(headers, [[*name, *_means(group)] for name, group in zip(names, groups.values(), strict=True)])
+
+
+def _differ(name: str, rows: Sequence[Row]) -> bool:
+    shown = [row for row in rows if name != "constants" or row["corruption"] != CLEAN]  # clean images have none
+    return len({row.get(name) for row in shown}) > 1
 
 
 def _group(row: Row) -> tuple[Any, ...]:
     # Images that lay ready have a digest for each corruption; their number stands for them.
     images = row.get("images" if was_read(row.get("constants")) else "images_digest")
-    return tuple(images if name == "images_digest" else row.get(name) for name in GROUP)
+    told = {**row, "images_digest": images, "settings": settings_in(row)}
+    return tuple(told.get(name) for name in GROUP)
 
 
 def _means(rows: Sequence[Row]) -> list[Cell]:

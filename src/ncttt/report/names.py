@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS, EXTRA
-from ncttt.methods.registry import METHODS, place_of, title_of
+from ncttt.methods.registry import METHODS, added_to, place_of, title_of
 
 LAMES: Final = {"lame linear": "LAME-L", "lame knn": "LAME-K", "lame rbf": "LAME-R"}  # in the table of VisDA-C
 
@@ -76,7 +76,16 @@ class Column:
 
 def column_of(row: Mapping[str, Any]) -> Column:
     """The column that a row belongs to."""
-    return Column(row["method"], row.get("checkpoint"), row.get("stop"), row.get("settings"))
+    return Column(row["method"], row.get("checkpoint"), row.get("stop"), settings_in(row))
+
+
+def settings_in(row: Mapping[str, Any]) -> str | None:
+    """The settings of a row as JSON, those included that its method got after the row had been measured.
+
+    >>> settings_in({"settings": '{"name": "clust3", "clusters": 10}'})
+    '{"clusters": 10, "name": "clust3", "reduction": "mean"}'
+    """
+    return None if row.get("settings") is None else _completed(row["settings"])
 
 
 def named_columns(columns: Iterable[Column]) -> dict[Column, str]:
@@ -106,6 +115,13 @@ def _own_settings(column: Column, columns: Sequence[Column]) -> list[str]:
     differing = [name for name in names if len({json.dumps(settings.get(name)) for settings in each}) > 1]
     own = _settings(column.settings)
     return [f"{name}={own.get(name)}" for name in differing]
+
+
+@lru_cache(maxsize=256)
+def _completed(text: str) -> str:
+    settings = _settings(text)
+    added = added_to(str(settings.get("name")))
+    return json.dumps({**added, **settings}, sort_keys=True) if added.keys() - settings.keys() else text
 
 
 @lru_cache(maxsize=256)

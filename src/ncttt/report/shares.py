@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 # Neither learns anything, so their rows serve every protocol.
 OWN_NORM = {"source": "source", "ptbn": "batch"}
 SAME = ("data", "split", "corruption", "severity", "constants", "order", "batch_size", "seed", "images", "weights")
-SETUP = ("data", "split", "severity", "protocol", "order", "batch_size")
+SETUP = ("data", "split", "severity", "constants", "protocol", "order", "batch_size")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ncttt import Branched, Source, zoo
 from ncttt import load as load_model
 from ncttt.cli import main
 from ncttt.data import batches, check, load
-from ncttt.nets import resnet20
+from ncttt.nets import build
 
 pytestmark = pytest.mark.network
 
@@ -40,18 +40,24 @@ def test_the_validation_part_is_balanced(cifar10_root):
     assert np.bincount(fit.labels).tolist() == [4500] * 10
 
 
+IMAGENET, HALVES = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+
+
 @pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "normalisation", "accuracy"), [("resnet20", IMAGENET, 0.9173), ("resnet26gn", HALVES, 0.9083)]
+)
 @torch.inference_mode()
-def test_a_network_trained_elsewhere_scores_what_it_should(shared, cifar10_root):
-    net = resnet20()
-    net.load_state_dict(load_file(shared / "models/resnet20-cifar10.safetensors"))
-    model = Branched(net, None, Source(), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)).eval()
+def test_a_network_trained_elsewhere_scores_what_it_should(shared, cifar10_root, name, normalisation, accuracy):
+    net = build(name)
+    net.load_state_dict(load_file(shared / f"models/{name}-cifar10.safetensors"))
+    model = Branched(net, None, Source(), mean=normalisation[0], std=normalisation[1]).eval()
     right = sum(
         int((model(images).argmax(1) == labels).sum())
         for images, labels in batches(load("cifar10", "test", cifar10_root), 500)
     )
-    print(f"ResNet-20: {right / 100:.2f} %")
-    assert right / 10_000 == pytest.approx(0.917, abs=0.001)
+    # Another processor may round a handful of images to the other side.
+    assert right / 10_000 == pytest.approx(accuracy, abs=5e-4)
 
 
 @pytest.mark.parametrize("name", [name for name in zoo.names() if name.startswith("cifar10-")])

@@ -49,6 +49,7 @@ def stripes(tmp_path, monkeypatch):
 def test_the_sets_are_listed_in_a_fixed_order():
     assert list(DATA_SETS) == [
         *("digits", "cifar10", "cifar100", "cifar10-c", "cifar100-c", "cifar10.1-v4", "cifar10.1-v6", "visda-c"),
+        "pacs",
     ]
     assert list(list_sets("nowhere")) == list(DATA_SETS)
 

@@ -1,14 +1,15 @@
 """TTT++: contrast two views of each test image, and align mean and covariance of the features with the source's.
 
-The loss is SimCLR's on projections of the views, plus the distances of `moments` for the un-augmented images, at the
-encoder's output and at the projection. Source images are needed once, by `calibrate`, never at test time.
+The loss is SimCLR's on projections of the views, scaled as the authors scale it, plus the distances of `moments` for
+the un-augmented images, at the encoder's output and at the projection. Source images are needed once, by `calibrate`,
+never at test time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -35,10 +36,11 @@ WEIGHTS = ("contrastive_weight", "feature_weight", "projection_weight")
 class TTTPlus(Method):
     """Contrastive learning and feature alignment.
 
-    `channels`, `hidden`: of the projection head. `temperature`: of the contrastive loss. The three weights: of that
-    loss and of the alignment of features and of projections; what has weight 0 is not computed. `queue`: how many of
-    the newest test features are aligned, the batch's own among them; it fills up along a stream, and an episodic call
-    sees its batch alone. `moves`: `encoder`, `norm` or a layer's name, for everything up to and including it.
+    `channels`, `hidden`: of the projection head. `temperature`: of the contrastive loss, which is multiplied by
+    temperature / `base_temperature`, as in the authors' code; None leaves SimCLR's. The three weights: of that loss and
+    of the alignment of features and of projections; what has weight 0 is not computed. `queue`: how many of the newest
+    test features are aligned, the batch's own among them; it fills up along a stream, and an episodic call sees its
+    batch alone. `moves`: `encoder`, `norm` or a layer's name, for everything up to and including it.
     """
 
     name: ClassVar[str] = "ttt_plus"
@@ -47,6 +49,7 @@ class TTTPlus(Method):
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("channels", "hidden")
+    added: ClassVar[Mapping[str, Any]] = {"base_temperature": None}
 
     steps: int = 10
     lr: float = 1e-2
@@ -55,6 +58,7 @@ class TTTPlus(Method):
     channels: int = 128
     hidden: int = 512
     temperature: float = 0.5
+    base_temperature: float | None = 0.07
     contrastive_weight: float = 1.0
     feature_weight: float = 0.05
     projection_weight: float = 0.2
@@ -72,19 +76,21 @@ class TTTPlus(Method):
             raise InputError(f"{', '.join(WEIGHTS)} must not be negative, and one must be positive; found {weights}")
         if not self.temperature > 0:
             raise InputError(f"temperature must be positive; found {self.temperature!r}")
+        if self.base_temperature is not None and not self.base_temperature > 0:
+            raise InputError(f"base_temperature must be positive, or None; found {self.base_temperature!r}")
 
     def build_branch(self, model: Branched, features: Features, logits: Tensor) -> ContrastBranch:
         return ContrastBranch(features, channels=self.channels, hidden=self.hidden, queue=self.queue)
 
     def training_loss(self, model: Branched, images: Tensor, features: Features, logits: Tensor) -> Tensor:
         with own_pass(model):
-            return contrastive_loss(project_views(model, images), self.temperature)
+            return self._contrastive_loss(model, images)
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
         """Two passes: views have other batch statistics than images, of which the source's moments are."""
         loss = images.new_zeros(())
         if self.contrastive_weight:
-            loss = self.contrastive_weight * contrastive_loss(project_views(model, images), self.temperature)
+            loss = self.contrastive_weight * self._contrastive_loss(model, images)
         if self._aligns:
             of_features, of_projections = contrast_branch(model).alignments(self._test_rows(model, images))
             loss = loss + self.feature_weight * of_features + self.projection_weight * of_projections
@@ -140,6 +146,9 @@ class TTTPlus(Method):
         if not self._aligns or not self.queue:
             return {}
         return {f"queue.{name}": buffer for name, buffer in contrast_branch(model).queue.named_buffers()}
+
+    def _contrastive_loss(self, model: Branched, images: Tensor) -> Tensor:
+        return contrastive_loss(project_views(model, images), self.temperature, self.base_temperature)
 
     @property
     def _aligns(self) -> bool:

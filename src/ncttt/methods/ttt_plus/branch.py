@@ -64,12 +64,14 @@ def project_views(model: Branched, images: Tensor) -> Tensor:
     return contrast_branch(model).projector(pooled(model.features(two_views(images))))
 
 
-def contrastive_loss(projected: Tensor, temperature: float) -> Tensor:
+def contrastive_loss(projected: Tensor, temperature: float, base_temperature: float | None = None) -> Tensor:
     """Mean cross-entropy of finding each view's partner; rows `(2 * B, d)`, first views first, in the same order.
 
     The logits are cosines divided by the temperature; a view is no candidate for itself. One image alone has loss 0.
+    With a base temperature the loss is multiplied by temperature / base_temperature, as in supervised contrast.
     """
-    return F.cross_entropy(_cosines(projected) / temperature, _partners(projected))
+    loss = F.cross_entropy(_cosines(projected) / temperature, _partners(projected))
+    return loss if base_temperature is None else loss * (temperature / base_temperature)
 
 
 def contrastive_accuracy(projected: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from ncttt.benchmark.rows import was_read
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row, accuracy_at, is_mixed
 from ncttt.report.names import Column, column_of, corruption_order, method_order, named_columns, spelled
@@ -91,7 +92,9 @@ def grids_of(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         # Every order of a grid goes with every protocol, but a mixed stream has a protocol of its own.
         mixed = str(row.get("order")).startswith("mixed")
-        groups.setdefault((*(row.get(name) for name in APART), _images(row), mixed), []).append(row)
+        # A set that is read has one maker, whose images no other grid gives; clean images have none.
+        maker = row.get("constants") if was_read(row.get("constants")) else None
+        groups.setdefault((*(row.get(name) for name in APART), _images(row), mixed, maker), []).append(row)
     return [yaml.safe_dump(_grid(group), sort_keys=False, width=110) for group in groups.values()]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.names import column_of
+from ncttt.report.names import column_of, settings_in
 
 Row = Mapping[str, Any]
 SETUP = ("data", "split", "method", "checkpoint", "protocol", "order", "batch_size", "severity", "constants")
@@ -45,7 +45,8 @@ def check_one_setup(rows: Sequence[Row], but: Iterable[str] = ()) -> None:
     """Raise an `InputError` where rows differ in more than corruption and seed: their mean would mean nothing."""
     for name in (*SETUP, "settings"):
         shown = rows if name not in OF_CORRUPTIONS else [row for row in rows if row["corruption"] != CLEAN]
-        values = list(dict.fromkeys(str(row.get(name)) for row in shown))
+        told = map(settings_in, shown) if name == "settings" else (row.get(name) for row in shown)
+        values = list(dict.fromkeys(map(str, told)))
         if len(values) > 1 and name not in but:
             raise InputError(
                 f"the figure shows one {name.replace('_', ' ')}, but the rows have {' and '.join(values[:4])}; "
