@@ -27,7 +27,8 @@ def folder(
     """The images below `path` with lazy decoding; by `image_list.txt` if there is one, else a class a folder.
 
     Images are brought to `image_size` pixels as `resize` says: "square", "crop" or "crop(256)" and the like, see
-    `ncttt.data.files.resizing`. `skip_bad` decodes every file once, leaves out those that fail, and names them in a warning.
+    `ncttt.data.files.resizing`. `skip_bad` decodes every file once, leaves out those that fail, and names them in a
+    warning.
 
     >>> import tempfile
     >>> from PIL import Image

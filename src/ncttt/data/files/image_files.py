@@ -12,7 +12,7 @@ import numpy as np
 from PIL import ExifTags, Image
 
 from ncttt.base.errors import InputError
-from ncttt.data.files.resizing import SQUARE, check_image_size, fit, shorter_side
+from ncttt.data.files.resizing import SQUARE, check_image_size, kept_part, shorter_side
 
 EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
 # How to turn a picture upright that a camera has stored turned, by the orientation it noted.
@@ -86,6 +86,16 @@ def _floats(grey: np.ndarray) -> np.ndarray:
     if not 0 <= low <= high <= 255:
         raise InputError(f"float values from {low} to {high}; expected 0 to 1 or 0 to 255")
     return grey * 255 if high <= 1 else grey
+
+
+def fit(image: Image.Image, size: int, resize: str = SQUARE) -> Image.Image:
+    """The image as a square of `size` pixels (bilinear, antialiased).
+
+    >>> fit(Image.new("RGB", (40, 20)), 10, "crop").size
+    (10, 10)
+    """
+    # Only the part that is kept is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
+    return image.resize((size, size), Image.Resampling.BILINEAR, kept_part(*image.size, size, resize))
 
 
 class LazyImages:

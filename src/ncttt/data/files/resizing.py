@@ -1,4 +1,4 @@
-"""`resize`: how a photograph of any size becomes a square of `size` pixels. All readers of image files have this choice.
+"""`resize`: how a photograph of any size becomes a square of `size` pixels; wherever image files are read.
 
 | `resize` | what is done |
 |---|---|
@@ -12,8 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
-
-from PIL import Image
 
 from ncttt.base.errors import InputError
 
@@ -65,30 +63,22 @@ def side_of(shape: Sequence[int], whose: str) -> int:
     return shape[1]
 
 
-def fit(image: Image.Image, size: int, resize: str = SQUARE) -> Image.Image:
-    """The image as a square of `size` pixels (bilinear, antialiased).
+def kept_part(width: int, height: int, size: int, resize: str) -> Box:
+    """What of an image, in its own pixels, becomes the square: left, top, right, bottom.
 
-    >>> fit(Image.new("RGB", (40, 20)), 10, "crop").size
-    (10, 10)
+    >>> kept_part(40, 20, 10, "square"), kept_part(40, 20, 10, "crop(20)")
+    ((10, 0, 30, 20), (15.0, 5.0, 25.0, 15.0))
     """
-    side = shorter_side(resize, size)
-    box = _central_square(image) if side is None else _central_part(image, size, side)
-    # Only the part that is kept is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
-    return image.resize((size, size), Image.Resampling.BILINEAR, box)
+    side, shorter = shorter_side(resize, size), min(width, height)
+    if side is None:
+        left, top = (width - shorter) // 2, (height - shorter) // 2
+        return left, top, left + shorter, top + shorter
+    left, right = _kept_of_side(width, shorter, side, size)
+    top, bottom = _kept_of_side(height, shorter, side, size)
+    return left, top, right, bottom
 
 
-def _central_square(image: Image.Image) -> Box:
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return left, top, left + side, top + side
-
-
-def _central_part(image: Image.Image, size: int, side: int) -> Box:
-    """What the central `size` x `size` pixels would be made from if the whole image were scaled."""
-    shorter, bounds = min(image.size), []
-    for length in image.size:
-        scaled = side * length // shorter  # pixels of this side then; rounded as usual, as is the margin
-        start = round((scaled - size) / 2)
-        bounds.append((start * length / scaled, (start + size) * length / scaled))
-    (left, right), (top, bottom) = bounds
-    return left, top, min(right, image.width), min(bottom, image.height)
+def _kept_of_side(length: int, shorter: int, side: int, size: int) -> tuple[float, float]:
+    scaled = side * length // shorter  # pixels of this side if the whole image were scaled, and cut at `start`
+    start = round((scaled - size) / 2)
+    return start * length / scaled, min((start + size) * length / scaled, length)
