@@ -25,6 +25,8 @@ class Tuning:
         root: Where data sets lie.
         split: Part that was held out of the training images.
         images: How many of it.
+        resize: How image files are brought to the size of the model: square, crop or crop(256) and the like; by default
+            as in its training.
         confirm: So many of the best are measured again, on as many images that nothing was chosen on.
         corruptions: Of the four extra ones; the fifteen of the benchmark are for testing.
         severity: From 1 to 5.
@@ -48,6 +50,7 @@ class Tuning:
     root: str | None = None
     split: str = "val"
     images: int | None = None
+    resize: str | None = None
     confirm: int = 0
     corruptions: list[str] = field(default_factory=lambda: ["extra"])
     severity: int = 5

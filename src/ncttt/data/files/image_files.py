@@ -15,6 +15,7 @@ from ncttt.base.errors import InputError
 from ncttt.data.files.resizing import SQUARE, check_image_size, kept_part, shorter_side
 
 EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
+DECODING = 1  # to be raised when the same file is decoded to other pixels: rows know image files by their contents
 # How to turn a picture upright that a camera has stored turned, by the orientation it noted.
 UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -38,6 +39,12 @@ def decode_hashed(path: Path, size: int, resize: str = SQUARE) -> tuple[np.ndarr
     with _naming(path):
         content = path.read_bytes()
         return _pixels(BytesIO(content), size, resize), hashlib.sha256(content).digest()
+
+
+def hash_of(path: Path) -> bytes:
+    """The SHA-256 of a file."""
+    with _naming(path):
+        return hashlib.sha256(path.read_bytes()).digest()
 
 
 @contextmanager
