@@ -24,7 +24,8 @@ from torch.nn import functional as F
 import ncttt
 from ncttt.base.csv_files import write_csv
 from ncttt.base.provenance import origin
-from ncttt.benchmark.scenarios import CLEAN, ImageDraw, Scenario
+from ncttt.benchmark.draws import ImageDraw
+from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.methods.tent import mean_entropy
 from ncttt.model.branched import Branched

@@ -11,7 +11,7 @@ import small_grid
 import yaml
 
 from ncttt import InputError
-from ncttt.benchmark import Entry, ImageDraw, Scenario, cells_of, run_grid, scenarios
+from ncttt.benchmark import Entry, ImageDraw, Scenario, cells_of, draws, run_grid
 from ncttt.benchmark.rows import was_read
 from ncttt.cli import main
 from ncttt.data import load
@@ -85,7 +85,7 @@ def test_the_key_is_that_of_the_images_themselves(checkpoint, arrays):
     changed = np.load(arrays / "contrast.npy")
     changed[4 * EACH :] ^= 1
     np.save(arrays / "contrast.npy", changed)
-    scenarios._read.cache_clear()
+    draws._read.cache_clear()
     after = {cell.scenarios[0].corruption: cell.key for cell in cells_of(grid(checkpoint, arrays))}
     assert after["gaussian_noise"] == before["gaussian_noise"]
     assert after["contrast"] != before["contrast"]

@@ -9,8 +9,9 @@ from page_reader import read_page
 from page_rows import page_rows
 from PIL import Image
 
+from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.driver import cache_beside
-from ncttt.benchmark.scenarios import ImageDraw, Scenario
+from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.streams import order_of
 from ncttt.report.page import examples_of, verdicts_of, write_page
 

@@ -21,6 +21,7 @@ from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
 from ncttt.data.files.image_files import decode, image_files
 from ncttt.data.files.prefetch import prefetch
+from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side, side_of
 from ncttt.methods import Method, Source
 
 
@@ -51,8 +52,9 @@ class FolderStream:
 
     A folder is a domain: `online` forgets at each new one, `continual` never, `episodic` after each batch. Files come
     sorted by name; `shuffle` them where the order follows the classes, because batch statistics need mixed batches.
-    `skip_bad` leaves out files that cannot be read, with a warning each. Images are cut to their central square and
-    scaled to the model's size, or to `image_size`. The rest is as for `Adapter`, of which this makes one.
+    `skip_bad` leaves out files that cannot be read, with a warning each. Images are brought to the model's size, or to
+    `image_size`, as in its training, or as `resize` says: "square", "crop" or "crop(256)" and the like. The rest is as
+    for `Adapter`, of which this makes one.
     """
 
     def __init__(
@@ -69,10 +71,13 @@ class FolderStream:
         shuffle: bool = False,
         skip_bad: bool = False,
         image_size: int | None = None,
+        resize: str | None = None,
         seed: int = 0,
     ):
         folders = [folders] if isinstance(folders, str | Path) else folders
         self.size = _size(model, image_size)
+        self.resize = getattr(model, "resize", SQUARE) if resize is None else resize
+        shorter_side(self.resize, self.size)  # an unknown way is refused here
         self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, stop=stop, seed=seed)
         self.batches = file_batches(folders, batch_size, shuffle, seed)
         self.skip_bad = skip_bad
@@ -90,10 +95,10 @@ class FolderStream:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[Adapted]:
-        warn_of_other_size(self.batches[0].files[0], self.size)
+        warn_of_other_size(self.batches[0].files[0], self.size, self.resize)
         self.adapter.reset()
         domain, number = 0, 0
-        read = partial(read_batch, size=self.size, skip_bad=self.skip_bad)
+        read = partial(read_batch, size=self.size, resize=self.resize, skip_bad=self.skip_bad)
         for batch, images in zip(self.batches, prefetch(read, self.batches, workers=1), strict=True):
             if batch.domain != domain:
                 self.adapter.new_domain()
@@ -117,13 +122,12 @@ class FolderStream:
 
 def _size(model: nn.Module, asked: int | None) -> int:
     if asked is not None:
+        check_image_size(asked)
         return asked
     shape = getattr(model, "input_shape", None)
     if shape is None:
         raise InputError("this model does not say for which images it was made; give image_size, in pixels")
-    if shape[0] != 3 or shape[1] != shape[2]:
-        raise InputError(f"image files become RGB squares, but the model was made for images of {tuple(shape)}")
-    return shape[1]
+    return side_of(shape, "the model")
 
 
 class FileBatch(NamedTuple):
@@ -162,9 +166,9 @@ def file_batches(folders: Sequence[str | Path], batch_size: int, shuffle: bool, 
     return batches
 
 
-def read_batch(batch: FileBatch, size: int, skip_bad: bool) -> ReadBatch:
+def read_batch(batch: FileBatch, size: int, resize: str, skip_bad: bool) -> ReadBatch:
     """Decode the files of a batch, as RGB squares of that size; one that cannot be is an error, or left out."""
-    results = {file: _pixels_or_error(file, size) for file in batch.files}
+    results = {file: _pixels_or_error(file, size, resize) for file in batch.files}
     good = {file: pixels for file, pixels in results.items() if isinstance(pixels, np.ndarray)}
     bad = tuple(str(error) for error in results.values() if isinstance(error, InputError))
     if bad and not skip_bad:
@@ -173,23 +177,26 @@ def read_batch(batch: FileBatch, size: int, skip_bad: bool) -> ReadBatch:
     return ReadBatch(tuple(good), pixels, bad)
 
 
-def warn_of_other_size(file: str, size: int) -> None:
+def warn_of_other_size(file: str, size: int, resize: str) -> None:
     """Warn if an image is of another size, and so will be cut and scaled."""
     try:
         with Image.open(file) as image:
             width, height = image.size
     except Exception:  # what cannot be read is told when it is read
         return
-    if (width, height) != (size, size):
-        warnings.warn(
-            f"{file} is {width}x{height}: images are cut to their central square and scaled to {size}x{size}",
-            stacklevel=2,
+    side = shorter_side(resize, size)
+    if (width, height) != (size, size) or side not in (None, size):
+        how = (
+            "cut to their central square and scaled to"
+            if side is None
+            else f"scaled to a shorter side of {side} and cut to"
         )
+        warnings.warn(f"{file} is {width}x{height}: images are {how} {size}x{size}", stacklevel=2)
 
 
-def _pixels_or_error(file: str, size: int) -> np.ndarray | InputError:
+def _pixels_or_error(file: str, size: int, resize: str) -> np.ndarray | InputError:
     try:
-        return decode(Path(file), size)
+        return decode(Path(file), size, resize)
     except InputError as error:
         return error
 

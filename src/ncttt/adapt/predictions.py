@@ -54,6 +54,7 @@ def adapt_folders(
     lr: float | None = None,
     shuffle: bool = False,
     skip_bad: bool = False,
+    resize: str | None = None,
     seed: int = 0,
     device: str = "cpu",
     threads: int | None = None,
@@ -76,6 +77,8 @@ def adapt_folders(
         lr: Learning rate, in place of the method's own.
         shuffle: Shuffle the images of each folder; for files that are sorted by class.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
+        resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
+            that it was trained on.
         seed: Of the shuffling and of the adaptation.
         device: cpu, cuda or cuda:N.
         threads: Threads of the processor; by default one for each core.
@@ -101,6 +104,7 @@ def adapt_folders(
         lr=lr,
         shuffle=shuffle,
         skip_bad=skip_bad,
+        resize=resize,
         seed=seed,
     )
     trace_file = trace or str(Path(out).with_suffix(".trace.csv"))

@@ -1,11 +1,12 @@
 from .attribution import Attribution, AttributionOutcome, attribute, attributions_json, write_attributions
 from .cell import Cell
 from .cells import cells_of
+from .draws import ImageDraw
 from .driver import Outcome, raise_failures, run_cells, run_grid
 from .executors import executor
 from .grid import Entry, Grid
 from .intervals import Difference, paired_difference
-from .scenarios import ImageDraw, Scenario
+from .scenarios import Scenario
 from .store import Store, read_rows
 from .tuning import Tuning, TuningResult, trials_json, tune, write_trials
 

@@ -11,13 +11,16 @@ from typing import Any
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
 from ncttt.benchmark.cell import Cell
+from ncttt.benchmark.draws import SEED, DrawnImages, ImageDraw
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
-from ncttt.benchmark.scenarios import CLEAN, DrawnImages, ImageDraw, Scenario
+from ncttt.benchmark.image_sizes import sized
+from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.benchmark.stored_corruptions import lies_ready, stored_scenarios
 from ncttt.benchmark.streams import parse_order
 from ncttt.data import data_root
 from ncttt.data.corruptions import expand_corruptions, table_for
+from ncttt.data.loading import check_request
 from ncttt.data.sets.registry import is_folder
 from ncttt.methods import METHODS, Method
 from ncttt.methods.registry import name_of
@@ -44,7 +47,9 @@ def image_draws(grid: Grid) -> list[ImageDraw]:
     folders = [str(Path(name).absolute()) if is_folder(name) else None for name in names]
     root = str(data_root(grid.root).absolute())
     chosen = zip(names, folders, strict=True)
-    return [ImageDraw(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
+    draws = [ImageDraw(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
+    checkpoints = [name for entry in grid.methods for name in checkpoints_of(entry)]
+    return [draw if lies_ready(draw) else sized(draw, grid, checkpoints) for draw in draws]
 
 
 def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
@@ -112,6 +117,8 @@ def _scenarios(grid: Grid, draw: ImageDraw) -> list[list[Scenario]]:
     table = table_for(height, width, grid.constants)
     shifts = [name for name in names if name != CLEAN]
     lists = [[Scenario(draw, drawn.digest)]] if CLEAN in names else []
+    for name, level in product(shifts, grid.severities):
+        check_request(drawn.images.shape, name, level, SEED)
     if shifts:
         lists += [[Scenario(draw, drawn.digest, name, level, table) for name in shifts] for level in grid.severities]
     return lists

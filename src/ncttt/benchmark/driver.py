@@ -17,6 +17,7 @@ from ncttt.benchmark.executors import Executor, Failure, Here
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.measure import Result, measure
 from ncttt.benchmark.rows import Row
+from ncttt.benchmark.scenarios import decode_files
 from ncttt.benchmark.store import Store
 from ncttt.methods import METHODS
 
@@ -61,8 +62,8 @@ def run_cells(
 ) -> Outcome:
     """Measure the cells that the store does not have, or all with `force`; a failed one does not stop the rest.
 
-    With `predictions`, rows without those of each image, such as a CSV gives, are measured again. Corrupted images are
-    kept in the folder `cache`, by default beside the store.
+    With `predictions`, rows without those of each image, such as a CSV gives, are measured again. Images are kept in
+    the folder `cache`, by default beside the store; image files are decoded there before anything is measured.
     """
     done = set() if force else store.done(predictions)
     missing = _by_scenario([cell for cell in cells if cell.key not in done])
@@ -70,6 +71,7 @@ def run_cells(
     work = partial(measure, cache=place, methods=METHODS.addresses)
     failures: Failures = []
     with _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
+        decode_files([scenario for cell in missing for scenario in cell.scenarios], place)
         for cell, result in (executor or Here()).run(work, missing):
             _keep(cell, result, store)
             if isinstance(result, Failure):

@@ -44,6 +44,10 @@ class Grid:
         images: How many of it, drawn once; all by default.
         skip: Leave out so many of the draw, for images that nothing was chosen on.
         root: Where data sets lie.
+        image_size: Size to which image files are brought; by default the size that the checkpoints were made for. Sets
+            of arrays stay as they are.
+        resize: How: square scales the central square, crop scales the shorter side to 256/224 of the size, or crop(256)
+            to that, and cuts the centre out; by default as in the training of the checkpoints.
         corruptions: Names; "all" is the fifteen of the benchmark, "extra" the four others, "clean" none.
         severities: From 1 to 5; clean images have none.
         constants: "cifar" or "imagenet", by the size of the images by default; none for corrupted images that are read.
@@ -63,6 +67,8 @@ class Grid:
     images: int | None = None
     skip: int = 0
     root: str | None = None
+    image_size: int | None = None
+    resize: str | None = None
     corruptions: list[str] = field(default_factory=lambda: ["all"])
     severities: list[int] = field(default_factory=lambda: [5])
     constants: str | None = None

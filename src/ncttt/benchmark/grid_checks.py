@@ -10,6 +10,7 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.streams import parse_order
 from ncttt.data.corruptions import SEVERITIES
+from ncttt.data.files.resizing import check_image_size, exact
 
 LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
 
@@ -27,6 +28,10 @@ def check_grid(grid: Grid) -> None:
     for seed in grid.seeds:
         check_least("seeds", seed, 0)
     check_least("threads", grid.threads, 1)
+    if grid.image_size is not None:
+        check_image_size(grid.image_size)
+    if grid.resize is not None:
+        exact(grid.resize, grid.image_size or 1)
     for severity in grid.severities:
         check_severity(severity)
     for protocol in [*grid.protocols, *(name for entry in grid.methods for name in entry.protocols or ())]:

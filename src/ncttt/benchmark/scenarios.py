@@ -2,72 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import locked, replacing
+from ncttt.benchmark.draws import SEED, DrawnImages, ImageDraw, slices
 from ncttt.benchmark.rows import was_read
-from ncttt.data import load
-from ncttt.data.batching import shuffled
+from ncttt.benchmark.shared_arrays import Content, let_go, shared, whole
+from ncttt.data import Images
 from ncttt.data.corruptions import CLEAN, FORMAT, corrupt
-
-SEED = 0  # of the draw of images and of their corruption: the same for every cell of every grid
-PIECE = 1000  # images that are corrupted at a time
-Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces
-
-
-class DrawnImages(NamedTuple):
-    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; the digest is that of all three."""
-
-    images: np.ndarray
-    labels: np.ndarray
-    places: np.ndarray
-    classes: int
-    digest: str
-
-
-@dataclass(frozen=True)
-class ImageDraw:
-    """`count` images of one split of a set, or all of them, behind the first `skip` of a fixed draw.
-
-    `data` is what a row calls the set; a set that is a folder lies at `folder`. A set of arrays of corrupted images is
-    read by `corruption` and `severity`, and the draw has the same places in each of its blocks.
-    """
-
-    data: str
-    split: str
-    count: int | None = None
-    skip: int = 0
-    root: str | None = None
-    folder: str | None = None
-    corruption: str | None = None
-    severity: int | None = None
-
-    def read(self) -> DrawnImages:
-        """Read them; the last few draws are remembered."""
-        return _read(self)
-
-
-@lru_cache(maxsize=4)
-def _read(draw: ImageDraw) -> DrawnImages:
-    data = load(draw.folder or draw.data, draw.split, draw.root, draw.corruption, draw.severity)
-    skip = draw.skip
-    count = len(data) - skip if draw.count is None else draw.count
-    if skip < 0 or count < 1 or skip + count > len(data):
-        behind = f" behind the first {skip}" if skip else ""
-        raise InputError(f"asked for {count} images{behind} of {data.name}, which has {len(data)}")
-    places = np.sort(shuffled(len(data), SEED, 0)[skip : skip + count])
-    images, labels = np.ascontiguousarray(data.images[places]), data.labels[places]
-    digest = hashlib.sha256(images.data)
-    digest.update(labels.tobytes() + places.tobytes())
-    return DrawnImages(images, labels, places, len(data.classes), digest.hexdigest()[:16])
 
 
 @dataclass(frozen=True)
@@ -90,13 +36,23 @@ class Scenario:
         name = f"{self.digest}-{self.corruption}-{self.severity}-{self.constants}"
         return name if was_read(self.constants) else f"{name}-{FORMAT}"  # our code did not corrupt what was read
 
+    @property
+    def clean(self) -> Scenario:
+        """The same images without a corruption."""
+        return Scenario(self.draw, self.digest)
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the images come from image files, which are decoded once and corrupted from there."""
+        return self.draw.image_size is not None
+
     def images(self, cache: Path) -> np.ndarray:
         """The images uint8 (N, H, W, 3), a memory map of a file that the first process to ask has made."""
-        return _shared(self.images_file(cache), lambda: (self._drawn().images.shape, np.uint8, self._pieces()))
+        return shared(self.images_file(cache), lambda: self._content(cache))
 
     def labels(self, cache: Path) -> np.ndarray:
         """The label of each image, int64 (N,)."""
-        return _shared(self.labels_file(cache), lambda: _whole(self._drawn().labels))
+        return shared(self.labels_file(cache), lambda: whole(self._drawn().labels))
 
     def images_file(self, cache: Path) -> Path:
         """Where the images are kept."""
@@ -112,39 +68,28 @@ class Scenario:
             raise InputError(f"the images of {self.draw.data} here are not those that the grid was made for")
         return drawn
 
-    def _pieces(self) -> Iterator[np.ndarray]:
-        images, _, places, *_ = self._drawn()
-        ready = self.corruption == CLEAN or was_read(self.constants)
-        for start in range(0, len(images), PIECE):
-            part = slice(start, start + PIECE)
-            yield images[part] if ready else self._corrupted(images[part], places[part])
+    def _content(self, cache: Path) -> Content:
+        if self.corruption == CLEAN or was_read(self.constants):
+            drawn = self.draw.read()
+            return drawn.images.shape, np.uint8, drawn.pieces(self.digest)
+        if self.decodes:
+            images: Images = self.clean.images(cache)
+            places = shared(cache / f"{self.digest}-places.npy", lambda: whole(self._drawn().places))
+        else:
+            images, places = self._drawn().images, self._drawn().places
+        return images.shape, np.uint8, self._corrupted(images, places)
 
-    def _corrupted(self, images: np.ndarray, places: np.ndarray) -> np.ndarray:
-        return corrupt(images, self.corruption, self.severity, seed=SEED, indices=places, constants=self.constants)
-
-
-def _whole(array: np.ndarray) -> Content:
-    return array.shape, array.dtype, iter([array])
-
-
-def _shared(path: Path, make: Callable[[], Content]) -> np.ndarray:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.with_suffix(".lock")):
-            if not path.exists():
-                _write(path, *make())
-    return _opened(path)
+    def _corrupted(self, images: Images, places: np.ndarray) -> Iterator[np.ndarray]:
+        options = {"seed": SEED, "constants": self.constants}
+        for part in slices(images.shape):
+            piece = np.asarray(images[part])
+            yield corrupt(piece, self.corruption, self.severity, indices=places[part], **options)
+            if isinstance(images, np.ndarray):
+                let_go(images)
 
 
-def _write(path: Path, shape: tuple[int, ...], kind: Any, pieces: Iterator[np.ndarray]) -> None:
-    """Piece by piece; on a file system without locks two processes may be at it."""
-    with replacing(path, own_name=True) as file:
-        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        for piece in pieces:
-            file.write(np.ascontiguousarray(piece).data)
-
-
-@lru_cache(maxsize=64)
-def _opened(path: Path) -> np.ndarray:
-    return np.load(path, mmap_mode="r")
+def decode_files(scenarios: list[Scenario], cache: Path) -> None:
+    """Decode the image files of these scenarios now, so that a file that cannot be read is told before all else."""
+    for scenario in dict.fromkeys(scenario.clean for scenario in scenarios if scenario.decodes):
+        scenario.images(cache)
+        scenario.labels(cache)

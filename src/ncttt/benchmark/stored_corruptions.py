@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncttt.base.errors import InputError
+from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.rows import MADE, PUBLISHED
-from ncttt.benchmark.scenarios import CLEAN, ImageDraw, Scenario
+from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.data import data_root, data_set
 from ncttt.data.files.arrays import making
 from ncttt.data.loading import stores_corruptions

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.benchmark.shared_arrays import let_go
 from ncttt.data.batching import shuffled
 
 SPELLINGS = ("random", "by_class", "dirichlet(0.1)", "mixed", "mixed(by_class)", "mixed(dirichlet(0.1))")
@@ -105,6 +106,8 @@ class Stream:
     def __iter__(self) -> Iterator[Tensor]:
         for scenarios, places in self.batches:
             pixels = torch.from_numpy(_gathered(self.images, scenarios, places)).to(self.device)
+            for images in self.images:
+                let_go(images)
             yield pixels.permute(0, 3, 1, 2).float().div_(255)
 
     @property

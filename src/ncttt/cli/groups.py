@@ -16,6 +16,7 @@ OPTIONS = {
         "skip",
         "root",
         "image_size",
+        "resize",
         "train_size",
         "mean",
         "std",

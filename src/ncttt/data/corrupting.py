@@ -19,6 +19,7 @@ from ncttt.data.corruptions.textures import textures_for
 from ncttt.data.files.folders import IMAGE_SIZE
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.files.prefetch import prefetch
+from ncttt.data.files.resizing import SQUARE
 from ncttt.data.loading import load
 
 # One name for every run: what a killed one left is replaced by the next. No .npy, so never taken for a corruption.
@@ -40,6 +41,7 @@ def corrupt_set(
     frost: str | Path | None = None,
     root: str | Path | None = None,
     image_size: int = IMAGE_SIZE,
+    resize: str = SQUARE,
     skip_bad: bool = False,
     progress: Progress | None = None,
 ) -> Path:
@@ -48,11 +50,11 @@ def corrupt_set(
     Image files are decoded once. What can be refused is refused before that.
     """
     names = expand_corruptions(corruptions, clean=False)
-    data = load(name, split, root, image_size=image_size)
+    data = load(name, split, root, image_size=image_size, resize=resize)
     severities = parse_severities(severities) if isinstance(severities, str) else severities
     _check_before_decoding(data, Path(out), names, severities, seed, workers, constants, frost, skip_bad)
     if skip_bad:
-        data = load(name, split, root, image_size=image_size, skip_bad=True)
+        data = load(name, split, root, image_size=image_size, resize=resize, skip_bad=True)
     with decoded(data.images, Path(out)) as images:
         return generate(
             images,
@@ -80,12 +82,13 @@ def draw_sheet(
     frost: str | Path | None = None,
     root: str | Path | None = None,
     image_size: int = IMAGE_SIZE,
+    resize: str = SQUARE,
 ) -> Path:
     """Draw a contact sheet of a set, or of a folder of images: a row a corruption, a column a severity."""
     out, names = Path(out), expand_corruptions(corruptions, clean=False)
     if out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise InputError(f"a contact sheet is written as .png, .jpg or .webp; found {str(out)!r}")
-    data = load(name, split, root, image_size=image_size)
+    data = load(name, split, root, image_size=image_size, resize=resize)
     if not 0 <= first < len(data):
         raise InputError(f"{name} {split} has {len(data)} images; there is no image {first}")
     images = data.images[np.arange(first, min(first + SHOWN, len(data)))]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ncttt.data.files.arrays import read_made
 from ncttt.data.files.folders import IMAGE_SIZE, LIST, folder
 from ncttt.data.files.image_files import subfolders
 from ncttt.data.files.imageset import Images, ImageSet
+from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.data.files.splits import held_out
 from ncttt.data.sets.base import data_root
 from ncttt.data.sets.registry import data_set, is_folder
@@ -25,14 +27,15 @@ def load(
     *,
     seed: int = 0,
     image_size: int = IMAGE_SIZE,
+    resize: str = SQUARE,
     skip_bad: bool = False,
 ) -> ImageSet:
     """Load a set by its name (`DATA_SETS`) or a folder by its path: images uint8 (N, H, W, 3), labels, classes.
 
     Splits: "train" is the whole official training part, "fit" and "val" its fixed 90 % and 10 %, "test" the test
     part; for a folder, "all" is the folder itself and another name a folder in it. `corruption` and
-    `severity` choose a file of CIFAR-C, or corrupt another set on the fly with `seed`. `image_size` and
-    `skip_bad` matter to folders of image files only.
+    `severity` choose a file of CIFAR-C, or corrupt another set on the fly with `seed`. `image_size`,
+    `resize` ("square", "crop" or "crop(256)" and the like) and `skip_bad` matter to image files only.
 
     >>> data = load("digits", "test")
     >>> data.images.shape, data.classes[:3]
@@ -40,13 +43,15 @@ def load(
     """
     if (corruption is None) != (severity is None):
         raise InputError(f"corruption and severity go together, found {corruption!r} and {severity!r}")
+    exact(resize, size=1)  # an unknown way is refused for every set, also where there is nothing to resize
+    options: dict[str, Any] = {"image_size": image_size, "resize": resize, "skip_bad": skip_bad}
     if is_folder(name):
-        data, corruption = _load_folder(Path(name), split, corruption, severity, image_size, skip_bad)
+        data, corruption = _load_folder(Path(name), split, corruption, severity, options)
     else:
         chosen, where = data_set(name), data_root(root)
         if chosen.stores_corruptions:
             return chosen.load(where, split, corruption=corruption, severity=severity)
-        data = chosen.load(where, split, image_size=image_size, skip_bad=skip_bad)
+        data = chosen.load(where, split, **options)
     if corruption is None or severity is None:
         return data
     return corrupted(data, corruption, severity, seed)
@@ -114,7 +119,7 @@ def check_request(shape: tuple[int, ...], corruption: str, severity: int, seed: 
 
 
 def _load_folder(
-    path: Path, split: str, corruption: str | None, severity: int | None, image_size: int, skip_bad: bool
+    path: Path, split: str, corruption: str | None, severity: int | None, options: dict[str, Any]
 ) -> tuple[ImageSet, str | None]:
     if not path.is_dir():
         raise InputError(f"there is no folder {path}")
@@ -123,13 +128,13 @@ def _load_folder(
     if (path / f"{corruption}.npy").is_file() or _holds_arrays_only(path):
         return read_made(path, corruption, severity), None
     if corruption is not None and (ready := path / corruption / str(severity)).is_dir():
-        return folder(ready, image_size=image_size, skip_bad=skip_bad), None
+        return folder(ready, **options), None
     official = "train" if split in ("fit", "val") and not (path / split).is_dir() else split
     place = path if split == "all" else path / official
     if not place.is_dir():
         inside = ["all", *subfolders(path)]
         raise InputError(f"{path} has no split {official!r}{nearest(official, inside)}")
-    data = folder(place, image_size=image_size, skip_bad=skip_bad)
+    data = folder(place, **options)
     return (held_out(data, split) if official != split else data), corruption
 
 

@@ -30,7 +30,8 @@ NORMALISATIONS = (_BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenor
 class Branched(nn.Module):
     """A classifier, the layer or layers its auxiliary branch reads, the branch, and the method it belongs to.
 
-    `classes` are the names of the classes, where they are known: a training takes them from its data.
+    `classes` are the names of the classes, where they are known, and `resize` is how photographs were brought to the
+    size that the model was made for, as `ncttt.data.folder` takes it: a training takes both from its data.
     """
 
     mean: Tensor
@@ -55,6 +56,7 @@ class Branched(nn.Module):
         self.input_shape: tuple[int, ...] | None = None
         self.classes: tuple[str, ...] | None = None
         self._whole = False
+        self.resize = "square"
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
         like = next(tensor for tensor in tensors if tensor.is_floating_point())

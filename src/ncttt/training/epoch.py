@@ -81,14 +81,17 @@ def draw_curves(history: Sequence[Epoch], path: Path) -> None:
 
 
 @torch.no_grad()
-def held_out_metrics(model: Branched, data: ImageSet, batch_size: int, seed: int = 0) -> dict[str, float]:
+def held_out_metrics(
+    model: Branched, data: ImageSet, batch_size: int, seed: int = 0, workers: int = 0
+) -> dict[str, float]:
     """Accuracy, cross-entropy, auxiliary loss and the health of the method's branch, as means over the images.
 
-    The noise is seeded, so that two epochs, or two trainings, are compared on the same draws.
+    The noise is seeded, so that two epochs, or two trainings, are compared on the same draws. `workers` threads read
+    images ahead.
     """
     device, sums = model.mean.device, defaultdict(float)
     with evaluating(model), seeded(seed, device):
-        for images, labels in batches(data, batch_size, device=device):
+        for images, labels in batches(data, batch_size, workers=workers, device=device):
             logits, features = model.forward_with_features(images)
             metrics = {
                 "accuracy": (logits.argmax(1) == labels).float().mean(),

@@ -10,6 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentError, ArgumentParser
 
 from ncttt.base.errors import InputError
+from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side
 from ncttt.training.recipe import Recipe
 
 # What a configuration of `ncttt train` may say besides: where and how it runs.
@@ -27,6 +28,8 @@ class Job:
         held_out: Part of the training images that is evaluated after every epoch and calibrates the method.
         test: Part that scores the finished model, and nothing else.
         image_size: Size to which photographs are brought.
+        resize: How: square scales the central square, crop scales the shorter side to 256/224 of the size, or crop(256)
+            to that, and cuts the centre out. The model remembers it for adapt and bench.
         train_size: Size of those to learn from, where the augmentation cuts windows out of them.
         mean: Per channel, of the input's normalisation.
         std: Per channel, of the input's normalisation.
@@ -46,6 +49,7 @@ class Job:
     held_out: str | None = "val"
     test: str | None = "test"
     image_size: int = 224
+    resize: str = SQUARE
     train_size: int | None = None
     mean: list[float] | None = None
     std: list[float] | None = None
@@ -61,6 +65,8 @@ class Job:
     def __post_init__(self) -> None:
         for name in ("network_settings", "method_settings"):
             object.__setattr__(self, name, getattr(self, name) or {})
+        check_image_size(self.image_size)
+        shorter_side(self.resize, self.image_size)
         if self.whiten and self.start is not None:
             raise InputError(f"whiten is for a network that begins with random weights, not with start={self.start!r}")
 

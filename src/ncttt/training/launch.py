@@ -17,6 +17,7 @@ from ncttt.base.devices import available
 from ncttt.base.files import replace_file
 from ncttt.base.seeding import seeded
 from ncttt.data import ImageSet, batches, load
+from ncttt.data.files.resizing import exact
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched, attach
 from ncttt.training.epoch import held_out_metrics
@@ -28,7 +29,16 @@ from ncttt.training.start import start_digest, warm_start, whiten_stem
 from ncttt.training.watching import Display, Observer, TensorBoard
 
 IMAGES_TO_WHITEN, WHITENED_AT_A_TIME = 2000, 100
-RECORDED = ("start", "whiten", "split", "held_out", "test", "image_size", "train_size")  # with the run's configuration
+RECORDED = (
+    "start",
+    "whiten",
+    "split",
+    "held_out",
+    "test",
+    "image_size",
+    "resize",
+    "train_size",
+)  # with the run's configuration
 
 
 def run_job(
@@ -85,15 +95,22 @@ def _train_and_score(job: Job, out: Path, resume: bool, device: str, observers: 
     }
     if place().first:
         if test is not None:
-            results["test_accuracy"] = held_out_metrics(model, test, job.recipe.batch_size)["accuracy"]
+            results["test_accuracy"] = held_out_metrics(model, test, job.recipe.batch_size, workers=job.recipe.workers)[
+                "accuracy"
+            ]
         replace_file(out / "results.json", (json.dumps(results, indent=2) + "\n").encode())
     return results
 
 
 def load_split(job: Job, split: str) -> ImageSet:
-    """One split of the data; photographs to learn from may be larger, because the augmentation cuts them."""
-    size = job.train_size if split == job.split and job.train_size is not None else job.image_size
-    return load(job.data, split, root=job.root, image_size=size)
+    """One split of the data; photographs to learn from may be larger, because the augmentation cuts them.
+
+    They are then of the same scale as the others: where those are cut out of a shorter side of 256 pixels, so are they.
+    """
+    size, resize = job.image_size, job.resize
+    if split == job.split and job.train_size is not None:
+        size, resize = job.train_size, exact(resize, size)
+    return load(job.data, split, root=job.root, image_size=size, resize=resize)
 
 
 def build_model(job: Job, data: ImageSet, device: str = "cpu") -> Branched:

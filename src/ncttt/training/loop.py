@@ -15,7 +15,7 @@ import torch
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
-from ncttt.data import Batches, ImageSet, batches
+from ncttt.data import Batches, ImageSet, LazyImages, batches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, held_out_metrics
 from ncttt.training.joint import compiled, training_mode
@@ -53,6 +53,9 @@ def train(
     if held_out is not None and held_out.classes != data.classes:
         raise InputError(f"the classes of {held_out.name} are not those of {data.name}")
     model.classes = data.classes
+    evaluated = (data if held_out is None else held_out).images  # those to learn from may be larger than the model's
+    if isinstance(evaluated, LazyImages):
+        model.resize = evaluated.resize
     model.forget()
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
@@ -170,7 +173,8 @@ class _Training:
 
     def _end_epoch(self, epoch: Epoch, began: float) -> None:
         if self.held_out is not None and place().first:
-            metrics = held_out_metrics(self.model, self.held_out, self.recipe.batch_size, self.recipe.seed)
+            size, seed, workers = self.recipe.batch_size, self.recipe.seed, self.recipe.workers
+            metrics = held_out_metrics(self.model, self.held_out, size, seed, workers)
             epoch = replace(epoch, held_out=metrics)
             if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
                 for warning in self.model.method.warnings(metrics):
@@ -188,11 +192,13 @@ class _Training:
             self.folder.keep(self.model, self.stepper.optimizers, self.progress)
 
     def _finish(self) -> None:
-        size = self.recipe.batch_size
+        held_out = None
         if self.held_out is not None:
-            self.model.calibrate(batches(self.held_out, size, device=self.device))
+            size, workers = self.recipe.batch_size, self.recipe.workers
+            held_out = batches(self.held_out, size, workers=workers, device=self.device)
+            self.model.calibrate(held_out)
         if self.folder is not None:
-            self.folder.finish(self.model, self.held_out, size, self.progress.history)
+            self.folder.finish(self.model, held_out, self.progress.history)
 
 
 def check_classes(model: Branched, data: ImageSet | None) -> None:

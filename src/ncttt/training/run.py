@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
 from ncttt.base.provenance import origin
-from ncttt.data import ImageSet, batches
+from ncttt.data import Batches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
@@ -96,7 +96,7 @@ class Run:
                 save(model, self.folder / "best")
         save_state(self.folder / STATE, model, optimizers, progress.facts())
 
-    def finish(self, model: Branched, held_out: ImageSet | None, batch_size: int, history: Sequence[Epoch]) -> None:
+    def finish(self, model: Branched, held_out: Batches | None, history: Sequence[Epoch]) -> None:
         """Write the last model and the curves, and calibrate the best model as the last one was."""
         if not self.writes:
             return
@@ -104,7 +104,7 @@ class Run:
         if held_out is not None:
             net = None if describe(model)["architecture"] else copy.deepcopy(model.classifier)
             best = load(self.folder / "best", net).to(model.mean.device)
-            best.calibrate(batches(held_out, batch_size, device=model.mean.device))
+            best.calibrate(held_out)
             save(best, self.folder / "best")
         draw_curves(history, self.folder / "curves.svg")
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, temporary
 from ncttt.base.seeding import seeded
+from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
 from ncttt.nets.catalogue import MODELS, build
@@ -66,6 +67,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     check_fit(model.state_dict(), tensors, f"the checkpoint in {folder}")
     model.load_state_dict(tensors)
     model.classes = None if described.get("classes") is None else tuple(described["classes"])
+    model.resize = described["resize"]
     if described["channels_last"]:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return model.eval()
@@ -81,6 +83,7 @@ def describe(model: Branched) -> dict[str, Any]:
         "method": settings_of(model.method),
         "preprocessing": normalisation if model.normalises else {"mean": None, "std": None},
         "input_shape": model.input_shape,
+        "resize": model.resize,
         "classes": model.classes,
         "channels_last": any(_is_channels_last(p) for p in model.parameters()),
     }
@@ -172,7 +175,12 @@ def _read_description(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
     if not isinstance(described["method"], dict):
         raise InputError(f"{path}: expected the settings of a method; found {described['method']!r:.60}")
-    return described | {"method": as_recorded(described["method"])}
+    resize = described.get("resize", SQUARE)  # the one way that there was when older ones were written
+    try:
+        exact(resize, size=1)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return described | {"method": as_recorded(described["method"]), "resize": resize}
 
 
 def _waiting(path: Path) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from ncttt.base.errors import InputError
@@ -49,7 +50,7 @@ def check_tuning(tuning: Tuning, job: Job | None) -> None:
         raise InputError("'mixed' is no protocol but an order; write protocol: continual and order: mixed")
     _check_split(tuning, job)
     _check_method(tuning, job)
-    _check_images(tuning)
+    _check_images(tuning, job)
 
 
 def _check_split(tuning: Tuning, job: Job | None) -> None:
@@ -99,12 +100,15 @@ def _check_method(tuning: Tuning, job: Job | None) -> None:
         method_from(base, **{key: value for key, value in adapted.items() if key != "stop"})
 
 
-def _check_images(tuning: Tuning) -> None:
+def _check_images(tuning: Tuning, job: Job | None) -> None:
     check_least("confirm", tuning.confirm, 0)
     expand_corruptions(tuning.corruptions)
     steps = tuning.adapted.get("steps")
-    still = Entry(method="ptbn", checkpoint="", steps=None if steps is None else sorted(steps))
+    still = Entry(method="ptbn", checkpoint=tuning.checkpoint or "", steps=None if steps is None else sorted(steps))
     check_grid(grid_of(tuning, still, fresh=False))
     for fresh in (False, True) if tuning.confirm else (False,):
-        drawn = image_draws(grid_of(tuning, still, fresh))[0].read()
+        grid = grid_of(tuning, still, fresh)
+        if job is not None:  # there is no checkpoint yet to ask for these
+            grid = replace(grid, image_size=job.image_size, resize=tuning.resize or job.resize)
+        drawn = image_draws(grid)[0].read()
         table_for(drawn.images.shape[1], drawn.images.shape[2], tuning.constants)

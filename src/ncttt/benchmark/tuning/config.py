@@ -29,6 +29,8 @@ class Tuning:
         exception: Why settings are compared on images that are not held out, as a figure of a paper may do; whatever
             shows the trials prints it, and no setting may be chosen by them.
         images: How many of it.
+        resize: How image files are brought to the size of the model: square, crop or crop(256) and the like; by default
+            as in its training.
         confirm: So many of the best are measured again, on as many images that nothing was chosen on.
         corruptions: Of the four extra ones; the fifteen of the benchmark are for testing.
         severity: From 1 to 5.
@@ -54,6 +56,7 @@ class Tuning:
     split: str = "val"
     exception: str | None = None
     images: int | None = None
+    resize: str | None = None
     confirm: int = 0
     corruptions: list[str] = field(default_factory=lambda: ["extra"])
     severity: int = 5

@@ -20,6 +20,7 @@ from ncttt.benchmark.store import Store
 from ncttt.benchmark.tuning.checks import check_tuning
 from ncttt.benchmark.tuning.config import Tuning
 from ncttt.benchmark.tuning.trials import Settings, Trial, TrialResult, cells_of_trials, planned, ranked
+from ncttt.data.files.resizing import SQUARE
 from ncttt.training.job import Job, read_job
 from ncttt.training.launch import run_job
 from ncttt.training.recipe import Recipe
@@ -147,5 +148,8 @@ def run_of(job: Job, folder: str | Path) -> Path:
 
 
 def _facts(job: Job) -> dict[str, Any]:
+    """What tells trainings apart; settings that came later count where they are not as everything was before."""
     facts = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
+    if job.resize == SQUARE:
+        del facts["resize"]
     return facts | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}

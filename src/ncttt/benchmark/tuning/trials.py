@@ -144,6 +144,7 @@ def grid_of(tuning: Tuning, entry: Entry, fresh: bool) -> Grid:
         images=tuning.images,
         skip=tuning.images if fresh and tuning.images else 0,
         root=tuning.root,
+        resize=tuning.resize,
         corruptions=tuning.corruptions,
         severities=[tuning.severity],
         constants=tuning.constants,

@@ -10,6 +10,7 @@ import numpy as np
 from ncttt.base.errors import InputError
 from ncttt.data.files.image_files import LazyImages, image_files, subfolders
 from ncttt.data.files.imageset import MOST_CLASSES, ImageSet
+from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side
 
 LIST = "image_list.txt"
 IMAGE_SIZE = 224
@@ -19,12 +20,15 @@ def folder(
     path: str | Path,
     *,
     image_size: int = IMAGE_SIZE,
+    resize: str = SQUARE,
     classes: Sequence[str] | None = None,
     skip_bad: bool = False,
 ) -> ImageSet:
     """The images below `path` with lazy decoding; by `image_list.txt` if there is one, else a class a folder.
 
-    `skip_bad` decodes every file once, leaves out those that fail, and names them in a warning.
+    Images are brought to `image_size` pixels as `resize` says: "square", "crop" or "crop(256)" and the like, see
+    `ncttt.data.files.resizing`. `skip_bad` decodes every file once, leaves out those that fail, and names them in a
+    warning.
 
     >>> import tempfile
     >>> from PIL import Image
@@ -37,12 +41,12 @@ def folder(
     path = Path(path)
     if not path.is_dir():
         raise InputError(f"{path} is no folder")
-    if not isinstance(image_size, int | np.integer) or image_size < 1:
-        raise InputError(f"image_size must be a number of pixels from 1, found {image_size!r}")
+    check_image_size(image_size)
+    shorter_side(resize, image_size)  # before the files are listed
     paths, labels, names = _listed(path, classes) if (path / LIST).is_file() else _by_class(path, classes)
     if not paths:
         raise InputError(f"{path} holds no images; expected <class>/<image> or {LIST} with lines `path label`")
-    data = ImageSet(LazyImages(paths, image_size), np.array(labels), tuple(names), name=str(path))
+    data = ImageSet(LazyImages(paths, image_size, resize), np.array(labels), tuple(names), name=str(path))
     return without_bad(data) if skip_bad else data
 
 

@@ -1,16 +1,21 @@
 """Image files: found below a folder, and decoded to uint8 arrays of one size, whatever their mode."""
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from PIL import ExifTags, Image
 
 from ncttt.base.errors import InputError
+from ncttt.data.files.resizing import SQUARE, check_image_size, kept_part, shorter_side
 
 EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
+DECODING = 1  # to be raised when the same file is decoded to other pixels: rows know image files by their contents
 # How to turn a picture upright that a camera has stored turned, by the orientation it noted.
 UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -23,17 +28,40 @@ UPRIGHT = {
 }
 
 
-def decode(path: Path, size: int) -> np.ndarray:
-    """The image in `path` upright, its central square scaled to `size`: uint8 (size, size, 3)."""
+def decode(path: Path, size: int, resize: str = SQUARE) -> np.ndarray:
+    """The image in `path` upright, brought to its size as `resize` says: uint8 (size, size, 3)."""
+    with _naming(path):
+        return _pixels(path, size, resize)
+
+
+def decode_hashed(path: Path, size: int, resize: str = SQUARE) -> tuple[np.ndarray, bytes]:
+    """The same, with the SHA-256 of the very bytes that were decoded."""
+    with _naming(path):
+        content = path.read_bytes()
+        return _pixels(BytesIO(content), size, resize), hashlib.sha256(content).digest()
+
+
+def hash_of(path: Path) -> bytes:
+    """The SHA-256 of a file."""
+    with _naming(path):
+        return hashlib.sha256(path.read_bytes()).digest()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     try:
-        with Image.open(path) as image:
-            turn = UPRIGHT.get(_orientation(image))
-            square = fit(to_rgb(image), size)
-            return np.asarray(square if turn is None else square.transpose(turn))
+        yield
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
     except Exception as error:  # a damaged file can fail anywhere inside a decoder
         raise InputError(f"{path}: cannot be read as an image ({error})") from error
+
+
+def _pixels(file: Path | BytesIO, size: int, resize: str) -> np.ndarray:
+    with Image.open(file) as image:
+        turn = UPRIGHT.get(_orientation(image))
+        stored = to_rgb(image)
+    return np.asarray(fit(stored if turn is None else stored.transpose(turn), size, resize))
 
 
 def _orientation(image: Image.Image) -> int:
@@ -67,17 +95,14 @@ def _floats(grey: np.ndarray) -> np.ndarray:
     return grey * 255 if high <= 1 else grey
 
 
-def fit(image: Image.Image, size: int) -> Image.Image:
-    """The central square, scaled to `size` (bilinear, antialiased).
+def fit(image: Image.Image, size: int, resize: str = SQUARE) -> Image.Image:
+    """The image as a square of `size` pixels (bilinear, antialiased).
 
-    >>> fit(Image.new("RGB", (40, 20)), 10).size
+    >>> fit(Image.new("RGB", (40, 20)), 10, "crop").size
     (10, 10)
     """
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    box = (left, top, left + side, top + side)
-    # Only the square is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
-    return image.crop(box) if side == size else image.resize((size, size), Image.Resampling.BILINEAR, box)
+    # Only the part that is kept is scaled: a strip of 2 x 4000 pixels would become one of 224 x 448000 first.
+    return image.resize((size, size), Image.Resampling.BILINEAR, kept_part(*image.size, size, resize))
 
 
 class LazyImages:
@@ -85,8 +110,10 @@ class LazyImages:
 
     dtype = np.dtype(np.uint8)
 
-    def __init__(self, paths: Sequence[Path | str], size: int) -> None:
-        self.paths, self.size = list(paths), size
+    def __init__(self, paths: Sequence[Path | str], size: int, resize: str = SQUARE) -> None:
+        check_image_size(size)
+        shorter_side(resize, size)  # an unknown way is refused here, before anything is decoded
+        self.paths, self.size, self.resize = list(paths), size, resize
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -98,18 +125,21 @@ class LazyImages:
     def __getitem__(self, indices: np.ndarray | slice | int) -> np.ndarray:
         chosen = np.arange(len(self))[indices]
         if chosen.ndim == 0:
-            return decode(Path(self.paths[chosen]), self.size)
+            return self._decoded(int(chosen))
         images = np.empty((len(chosen), self.size, self.size, 3), np.uint8)
         for row, index in enumerate(chosen):
-            images[row] = decode(Path(self.paths[index]), self.size)
+            images[row] = self._decoded(index)
         return images
+
+    def _decoded(self, index: int) -> np.ndarray:
+        return decode(Path(self.paths[index]), self.size, self.resize)
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         return self[:]
 
     def select(self, indices: np.ndarray) -> "LazyImages":
         """The files at `indices`, still undecoded."""
-        return LazyImages([self.paths[i] for i in indices], self.size)
+        return LazyImages([self.paths[i] for i in indices], self.size, self.resize)
 
     def unreadable(self, workers: int | None = None) -> dict[int, str]:
         """Decode every file once, in threads; the index and the error of those that fail."""
@@ -119,7 +149,7 @@ class LazyImages:
 
     def _error(self, index: int) -> str | None:
         try:
-            decode(Path(self.paths[index]), self.size)
+            self._decoded(index)
         except InputError as error:
             return str(error)
         return None

@@ -55,8 +55,8 @@ class DataSet:
     def read(self, root: Path, split: str, **options: Any) -> ImageSet:
         """The images of an official split.
 
-        Options are `image_size` and `skip_bad`, of which files that are decoded take notice, and with
-        `stores_corruptions` also `corruption` and `severity`.
+        Options are `image_size`, `resize` and `skip_bad`, of which files that are decoded take notice, or with
+        `stores_corruptions` `corruption` and `severity`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `read`")
 

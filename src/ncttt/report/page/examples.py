@@ -9,8 +9,9 @@ from itertools import chain, islice, zip_longest
 import numpy as np
 from PIL import Image
 
+from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.driver import cache_beside
-from ncttt.benchmark.scenarios import ImageDraw, Scenario
+from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS

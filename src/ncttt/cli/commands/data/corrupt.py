@@ -20,6 +20,7 @@ def corrupt(
     frost: str | None = None,
     root: str | None = None,
     image_size: int = 224,
+    resize: str = "square",
     skip_bad: bool = False,
 ) -> None:
     """Corrupt a data set into the layout of CIFAR-C: `<corruption>.npy` with a block per severity, `labels.npy`.
@@ -36,6 +37,7 @@ def corrupt(
         frost: Folder with photographs of frost; procedural textures by default.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         image_size: Size to which the files of an image folder are brought.
+        resize: How, square, crop or crop(256) and the like: the central square scaled, or a part of it cut out.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
     """
     folder = data.corrupt_set(
@@ -50,6 +52,7 @@ def corrupt(
         frost=frost,
         root=root,
         image_size=image_size,
+        resize=resize,
         skip_bad=skip_bad,
     )
     print(folder)

@@ -19,6 +19,7 @@ def sheet(
     frost: str | None = None,
     root: str | None = None,
     image_size: int = 224,
+    resize: str = "square",
 ) -> None:
     """Draw a contact sheet: a row for each corruption, a column for each severity.
 
@@ -33,6 +34,7 @@ def sheet(
         frost: Folder with photographs of frost; procedural textures by default.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         image_size: Size to which the files of an image folder are brought.
+        resize: How, square, crop or crop(256) and the like: the central square scaled, or a part of it cut out.
     """
     path = data.draw_sheet(
         name,
@@ -45,5 +47,6 @@ def sheet(
         frost=frost,
         root=root,
         image_size=image_size,
+        resize=resize,
     )
     print(path)

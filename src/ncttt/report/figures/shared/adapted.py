@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from ncttt.adapt.adapter import Adapter
-from ncttt.benchmark.scenarios import ImageDraw
+from ncttt.benchmark.draws import ImageDraw
 from ncttt.data import ImageSet, batches, load
 from ncttt.data.corruptions import corrupt
+from ncttt.data.files.folders import IMAGE_SIZE
 from ncttt.methods import Method
 from ncttt.methods.settings import method_for
 from ncttt.model.branched import Branched
@@ -35,10 +36,11 @@ def subject_of(request: Request) -> Subject:
     """What a request says of model, method and images; by default the zoo's for NC-TTT on this data."""
     model = checkpoint.load(request.model or f"{request.data}-small-ncttt")
     method = method_for(model.method, request.method)
-    clean = load(request.data, "test", root=request.root)
-    drawn = ImageDraw(request.data, "test", request.images, root=request.root).read()
+    size: dict[str, Any] = {"image_size": (model.input_shape or (IMAGE_SIZE,))[-1], "resize": model.resize}
+    clean = load(request.data, "test", root=request.root, **size)
+    drawn = ImageDraw(request.data, "test", request.images, root=request.root, **size).read()
     options = {"indices": drawn.places, "constants": request.constants}
-    images = corrupt(drawn.images, request.corruption, request.severity, **options)
+    images = corrupt(np.asarray(drawn.images[:]), request.corruption, request.severity, **options)
     return Subject(model, method, replace(clean.subset(drawn.places), images=images))
 
 
