@@ -13,7 +13,7 @@ from ncttt.data.corruptions import expand_corruptions
 from ncttt.paper.items import Item
 from ncttt.paper.measuring import columns_of, grids_of, store_of, trainings_of
 from ncttt.paper.needs import Need, needs_of
-from ncttt.paper.plan import Plan, read_plan
+from ncttt.paper.plan import Plan, read_plan, still_columns
 from ncttt.paper.search import searched_trainings
 from ncttt.paper.settings import Settings
 from ncttt.paper.trainings import Training
@@ -28,12 +28,16 @@ def outline(items: Sequence[Item], settings: Settings) -> Table:
     """A line for each table and figure: data, trainings, cells, and the least time on this machine.
 
     The time is that of a forward and a backward pass of the network for each image and step, timed here on a few
-    images: methods take more.
+    images: methods take more. What several items share is counted in each.
     """
     lines = [Line(item.name, _cells(item, settings)) for item in items]
     columns = ("shows", "data", "trainings", "cells", "at least")
-    notes = [note for item in items for note in _missing(item, settings)]
-    return Table(f"Scale {settings.scale}", "item", columns, tuple(lines), notes=tuple(dict.fromkeys(notes)))
+    return Table(f"Scale {settings.scale}", "item", columns, tuple(lines))
+
+
+def missing(items: Sequence[Item], settings: Settings) -> list[str]:
+    """What is not here yet, and how it gets here."""
+    return list(dict.fromkeys(note for item in items for note in _missing(item, settings)))
 
 
 def _cells(item: Item, settings: Settings) -> tuple[str, ...]:
@@ -43,7 +47,9 @@ def _cells(item: Item, settings: Settings) -> tuple[str, ...]:
     asked = _asked(item, plan, settings)
     needs = ", ".join(f"{need.name} ({'here' if need.here else 'missing'})" for need in _needs(item, plan, settings))
     done, total = _counted(item, plan, settings)
-    seconds = sum(_training_seconds(one) for one in asked) + (total - done) * _cell_seconds(item, plan, settings)
+    seconds = sum(_training_seconds(one, settings.device) for one in asked) + (total - done) * _cell_seconds(
+        item, plan, settings
+    )
     return item.title, needs, _states(asked), f"{done} of {total} done", _spelled(seconds)
 
 
@@ -86,13 +92,7 @@ def _counted(item: Item, plan: Plan, settings: Settings) -> tuple[int, int]:
         )
         return 0, 2 * total
     columns = columns_of(item, plan)
-    models = dict.fromkeys(column.model for column in columns)
-    extra = sum(
-        not any(column.method == method and column.model == model for column in columns)
-        for method in ("source", "ptbn")
-        for model in models
-    )
-    total = (len(columns) + extra) * len(expand_corruptions(plan.corruptions)) * len(seeds)
+    total = (len(columns) + len(still_columns(columns))) * len(expand_corruptions(plan.corruptions)) * len(seeds)
     if not store_of(settings).is_file():
         return 0, total
     try:
@@ -103,13 +103,13 @@ def _counted(item: Item, plan: Plan, settings: Settings) -> tuple[int, int]:
         return len(keys & set(store.done())), len(keys)
 
 
-def _training_seconds(training: Training) -> float:
+def _training_seconds(training: Training, device: str) -> float:
     if training.state in ("ships", "done"):
         return 0.0
     job = training.job
     size = job.image_size if job.data in ("visda-c", "pacs") else 32
     settings = tuple(sorted(job.network_settings.items()))
-    return IMAGES.get(job.data, 0) * job.recipe.epochs * _seconds_an_image(job.network, settings, size)
+    return IMAGES.get(job.data, 0) * job.recipe.epochs * _seconds_an_image(job.network, settings, size, device)
 
 
 def _cell_seconds(item: Item, plan: Plan, settings: Settings) -> float:
@@ -119,20 +119,22 @@ def _cell_seconds(item: Item, plan: Plan, settings: Settings) -> float:
     described = plan.settings(job)
     size = described.get("image_size", 32)
     network = tuple(sorted(described.get("network_settings", {}).items()))
-    return images * _seconds_an_image(described.get("network", "small"), network, size)
+    return images * _seconds_an_image(described.get("network", "small"), network, size, settings.device)
 
 
 @lru_cache(maxsize=16)
-def _seconds_an_image(network: str, settings: tuple[tuple[str, object], ...], size: int) -> float:
+def _seconds_an_image(network: str, settings: tuple[tuple[str, object], ...], size: int, device: str) -> float:
     import torch  # only a timing needs it
 
+    from ncttt.base.devices import available
     from ncttt.nets.catalogue import build
 
-    net = build(network, **dict(settings)).train().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    images = torch.rand(TIMED, 3, size, size).contiguous(memory_format=torch.channels_last)
+    net = build(network, **dict(settings)).train().to(available(device))
+    images = torch.rand(TIMED, 3, size, size, device=device)
     net(images).sum().backward()  # which also chooses algorithms
     began = perf_counter()
     net(images).sum().backward()
+    torch.cuda.synchronize(device) if images.is_cuda else None
     return (perf_counter() - began) / TIMED
 
 

@@ -6,7 +6,7 @@ There is one file for each data set and scale in `plans/`. The scale `paper` has
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -104,13 +104,7 @@ class Plan:
 
     def grid(self, columns: list[Column], severity: int | None, seed: int, home: Path, **options: Any) -> Grid:
         """The cells of columns with one seed, and of source and PTBN on every model, which tell gains apart."""
-        entries = [self.entry(column, seed, home) for column in columns]
-        for method in ("source", "ptbn"):
-            done = [column.model for column in columns if column.method == method]
-            others = dict.fromkeys(column.model for column in columns if column.model not in done)
-            if others:
-                checkpoints = [self.checkpoint(model, seed, home) for model in others]
-                entries.append(Entry(method=method, checkpoint=checkpoints))
+        entries = [self.entry(column, seed, home) for column in [*columns, *still_columns(columns)]]
         return Grid(
             data=self.images(options.get("root")),
             methods=entries,
@@ -131,6 +125,18 @@ class Plan:
             settings=column.settings,
             steps=column.steps,
         )
+
+
+def still_columns(columns: Sequence[Column]) -> list[Column]:
+    """Source and PTBN on the models of these columns, where they are not among them."""
+    there = {(column.method, column.model) for column in columns if not column.settings}
+    models = dict.fromkeys(column.model for column in columns)
+    return [
+        Column(method=method, model=model)
+        for method in ("source", "ptbn")
+        for model in models
+        if (method, model) not in there
+    ]
 
 
 def read_plan(name: str, scale: str) -> Plan:

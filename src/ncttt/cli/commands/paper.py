@@ -11,16 +11,21 @@ EXAMPLE = ("ncttt paper table1 --images 256", "ncttt paper all --scale paper --d
 GROUP = "measure"
 
 
-def paper(names: list[str], *, dry_run: bool = False, **settings: Any) -> None:
+def paper(names: list[str], *, dry_run: bool = False, configs: str | None = None, **settings: Any) -> None:
     """Reproduce tables and figures of the paper: data, trainings, measurements; killed, it goes on where it was.
 
     Args:
         names: table1 to table7, figure2 to figure8, or all.
         dry_run: Only show the plan: data, trainings and cells, what is there already, and the least time.
+        configs: Only write the configuration of each training to this folder, for `ncttt train --config` and torchrun.
     """
-    asked = Settings(**settings)
-    if dry_run:
-        report.show(the_paper.outline(the_paper.chosen_items(names), asked))
+    asked, items = Settings(**settings), the_paper.chosen_items(names)
+    if configs is not None:
+        print(*the_paper.write_configurations(items, asked, configs), sep="\n")
+    elif dry_run:
+        report.show(the_paper.outline(items, asked))
+        for line in the_paper.missing(items, asked):
+            _tell(line)
     else:
         the_paper.reproduce(names, asked, done=_show, tell=_tell)
 
