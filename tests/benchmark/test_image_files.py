@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,6 +207,22 @@ def test_images_are_read_in_pieces(trained, photographs, tmp_path, monkeypatch):
     for cell, images in zip(cells, whole, strict=True):
         assert np.array_equal(cell.scenarios[0].images(tmp_path / "b"), images)
     assert draws.slices((30, 32, 32, 3))[1] == slice(7, 14)
+
+
+def test_the_images_are_never_all_in_memory(trained, photographs, tmp_path, monkeypatch):
+    count = 1000
+    files = sorted((photographs / "test").rglob("*.*g"))
+    lines = [f"{files[number % len(files)]} {number % 2}" for number in range(count)]
+    (tmp_path / "many/test").mkdir(parents=True)
+    (tmp_path / "many/test/image_list.txt").write_text("\n".join(lines))
+    monkeypatch.setattr(draws, "PIECE_VALUES", 10 * 32 * 32 * 3)
+    cells = cells_of(grid_on(tmp_path / "many", trained))
+    tracemalloc.start()
+    images = cells[-1].scenarios[0].images(tmp_path / "cache")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert images.shape == (count, 32, 32, 3)
+    assert peak < images.nbytes / 2
 
 
 def test_arrays_are_not_resized(tmp_path, checkpoint):
