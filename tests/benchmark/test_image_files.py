@@ -1,5 +1,6 @@
 """Image folders from training to bench and adapt: one size, one way to get it, decoded once, in little memory."""
 
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -14,6 +15,7 @@ from PIL import Image
 import ncttt
 from ncttt.adapt import adapt_folders
 from ncttt.benchmark import Entry, Grid, cells_of, draws, run_cells, run_grid
+from ncttt.benchmark.scenarios import decode_files
 from ncttt.benchmark.tuning.checks import check_tuning
 from ncttt.benchmark.tuning.config import Tuning
 from ncttt.cli import main
@@ -140,7 +142,7 @@ def test_the_key_follows_from_the_contents_of_files_not_from_their_names(trained
     root.rename(tmp_path / "b")
     assert [cell.key for cell in cells_of(grid_on(tmp_path / "b", trained))] == keys
     changed = tmp_path / "b/test/dark/29.jpg"
-    Image.open(changed).convert("RGB").point(lambda value: value ^ 1).save(changed)
+    Image.new("RGB", (40, 50)).save(changed)
     draws._read.cache_clear()
     assert set(keys).isdisjoint(cell.key for cell in cells_of(grid_on(tmp_path / "b", trained)))
 
@@ -153,6 +155,18 @@ def test_planning_decodes_nothing_and_measuring_decodes_once(trained, photograph
     assert decoded == []
     assert run_cells(cells, store).failures == []
     assert len(decoded) == len(set(decoded)) == SPLITS["test"]
+
+
+def test_measuring_needs_the_files_no_more_once_they_are_decoded(trained, tmp_path, store):
+    root = write_photographs(tmp_path / "photographs")
+    cells = cells_of(grid_on(root, trained))
+    cache, said = tmp_path / "cache", []
+    decode_files(cells[-1].scenarios, cache, said.append)
+    decode_files(cells[-1].scenarios, cache, said.append)
+    assert said == [f"decoding the image files of {root}, once for all cells"]
+    shutil.rmtree(root)
+    draws._read.cache_clear()
+    assert run_cells(cells, store, cache=cache).failures == []
 
 
 def test_two_processes_decode_once(trained, photographs, tmp_path):
@@ -173,8 +187,10 @@ print(len(decoded))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": Path(__file__).parent}
     both = [subprocess.Popen(command, **pipes) for _ in range(2)]
     for process in both:
+        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in both:
+        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     assert sorted(int(process.communicate()[0]) for process in both) == [0, SPLITS["test"]]
