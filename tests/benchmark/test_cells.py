@@ -204,3 +204,12 @@ def test_classes_that_do_not_fit_the_data_are_refused(tmp_path):
     ncttt.save(model, tmp_path)
     with pytest.raises(InputError, match="tells 7 classes apart; digits has 10"):
         cells_of(small_grid.grid(str(tmp_path), methods=[Entry(method="source", checkpoint=str(tmp_path))]))
+
+
+def test_fast_counts_on_a_gpu_alone(checkpoint):
+    plain = cells_of(small_grid.grid(checkpoint))[0]
+    fast = cells_of(small_grid.grid(checkpoint, fast=True))[0]
+    assert fast.fast
+    assert fast.key == plain.key
+    assert replace(fast, device="cuda").key != replace(plain, device="cuda").key
+    assert replace(fast, device="cuda:1").key == replace(fast, device="cuda").key

@@ -189,3 +189,12 @@ def test_a_cell_leaves_the_number_of_threads_as_it_was(checkpoint, tmp_path):
     before = torch.get_num_threads()
     measure(cell, tmp_path)
     assert torch.get_num_threads() == before
+
+
+def test_a_fast_cell_asks_for_fast_kernels(checkpoint, tmp_path, monkeypatch):
+    from ncttt.benchmark import measure as module
+
+    asked, fast_kernels = [], module.fast_kernels
+    monkeypatch.setattr(module, "fast_kernels", lambda *a: asked.append(a) or fast_kernels(*a))
+    module.measure(cells_of(small_grid.grid(checkpoint, fast=True))[0], tmp_path)
+    assert asked == [(True, "cpu")]

@@ -14,7 +14,7 @@ from ncttt.benchmark import Tuning, run_cells, tune
 from ncttt.benchmark.tuning import check_tuning
 from ncttt.benchmark.tuning.run import changed, train_once
 from ncttt.benchmark.tuning.trials import cells_of_trials, combinations, planned, ranked
-from ncttt.training.job import read_job
+from ncttt.training.job import Job, read_job
 
 
 def tuning(checkpoint: str, /, **changes: object) -> Tuning:
@@ -234,3 +234,13 @@ def test_models_are_trained_by_the_function(tmp_path):
     with pytest.warns(UserWarning, match="learned nothing"):
         result = tune(asked, tmp_path / "out", executor="here", progress=False)
     assert {ncttt.load(one.trial.checkpoint).layer for one in result.trials} == {"layer1", "layer2"}
+
+
+def test_settings_that_came_later_leave_finished_trainings_where_they_are():
+    from ncttt.benchmark.tuning.run import _facts
+
+    plain = _facts(Job(data="digits"))
+    assert "resize" not in plain
+    assert "fast" not in plain["recipe"]
+    other = _facts(Job(data="digits", resize="crop", recipe=ncttt.Recipe(fast=True)))
+    assert (other["resize"], other["recipe"]["fast"]) == ("crop", True)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ncttt.base.errors import InputError
-from ncttt.data import ImageSet, batches, folder
+from ncttt.data import ImageSet, batches, folder, load
 
 
 @pytest.fixture
@@ -118,3 +118,11 @@ def test_sets_print_what_they_are_and_batches_need_one():
         batches("digits", 4)
     with pytest.raises(InputError, match="sequence of names"):
         ImageSet(np.zeros((2, 8, 9, 3), np.uint8), np.array([0, 1]), 2)
+
+
+def test_batches_for_a_gpu_are_pinned_where_they_are_read(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self + 100)  # it needs a GPU
+    data = load("digits", "test").subset(range(4))
+    plain, on_gpu = (batches(data, 4, device=device) for device in ("cpu", "cuda"))
+    for here, there in zip(plain._read(plain.order[0]), on_gpu._read(on_gpu.order[0]), strict=True):
+        assert torch.equal(there, here + 100)

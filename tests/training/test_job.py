@@ -127,3 +127,16 @@ def test_tensorboard_watches_beside_what_was_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr(ncttt.training.launch, "TensorBoard", Board)
     run_job(TINY, tmp_path, tensorboard=True, observers=[])
     assert made == [tmp_path, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"resize": "stretch"}, "found 'stretch'"),
+        ({"image_size": 0}, "image_size must be a number of pixels from 1, found 0"),
+        ({"image_size": 32, "resize": "crop(31)"}, "too few to cut 32 out of it"),
+    ],
+)
+def test_photographs_that_cannot_be_resized_so(settings, message):
+    with pytest.raises(InputError, match=message):
+        Job(data="photos", **settings)

@@ -194,3 +194,22 @@ def test_images_are_shrunk_in_the_first_part_of_a_training_alone():
 def test_a_size_to_shrink_to_is_positive():
     with pytest.raises(InputError, match="shrink must be a size in pixels, or none; found 0"):
         ncttt.Recipe(shrink=0)
+
+
+def test_fast_changes_nothing_on_a_processor():
+    models = [tiny.model(), tiny.model()]
+    before = torch.backends.cudnn.benchmark
+    for model, fast in zip(models, (False, True), strict=True):
+        ncttt.train(model, tiny.digits(), epochs=1, batch_size=32, observers=tiny.QUIET, fast=fast)
+    assert tiny.same_weights(*models)
+    assert torch.backends.cudnn.benchmark == before
+
+
+def test_fast_kernels_are_on_during_the_steps(monkeypatch):
+    from ncttt.training import loop
+
+    fast_kernels, seen = loop.fast_kernels, []
+    monkeypatch.setattr(loop, "fast_kernels", lambda on, device: fast_kernels(on, "cuda"))  # flags alone need no GPU
+    watching = tiny.At(1, lambda: seen.append(torch.backends.cudnn.benchmark))
+    ncttt.train(tiny.model(), tiny.digits(), epochs=1, batch_size=32, observers=[watching], fast=True)
+    assert (seen, torch.backends.cudnn.benchmark) == ([True], False)

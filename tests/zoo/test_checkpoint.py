@@ -205,3 +205,27 @@ def test_a_kill_between_the_two_renames_loses_nothing(tmp_path, monkeypatch):
     assert torch.equal(ncttt.load(tmp_path).classifier.fc.bias, new.classifier.fc.bias)
     ncttt.save(old, tmp_path)
     assert torch.equal(ncttt.load(tmp_path).classifier.fc.bias, old.classifier.fc.bias)
+
+
+def plain_model() -> ncttt.Branched:
+    return ncttt.attach(ncttt.models.small(width=4), "layer2", ncttt.Source(), torch.rand(2, 3, 32, 32))
+
+
+def test_a_checkpoint_remembers_how_photographs_were_resized(tmp_path):
+    model = plain_model()
+    model.resize = "crop(40)"
+    ncttt.save(model, tmp_path)
+    assert ncttt.load(tmp_path).resize == "crop(40)"
+    described = json.loads((tmp_path / "model.json").read_text())
+    del described["resize"]  # as older ones are
+    (tmp_path / "model.json").write_text(json.dumps(described))
+    assert ncttt.load(tmp_path).resize == "square"
+
+
+@pytest.mark.parametrize("resize", ["stretch", 5, None])
+def test_an_unknown_way_of_resizing_names_the_file(tmp_path, resize):
+    ncttt.save(plain_model(), tmp_path)
+    described = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(described | {"resize": resize}))
+    with pytest.raises(InputError, match=rf"model\.json: resize must be 'square', .* found {resize!r}"):
+        ncttt.load(tmp_path)

@@ -1,4 +1,7 @@
-"""Devices by name, refused with a clear error where this machine does not have them."""
+"""Devices by name, refused with a clear error where this machine does not have them, and what is for GPUs alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -11,3 +14,29 @@ def available(device: str) -> torch.device:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
+
+
+def pinned(tensor: torch.Tensor, device: str | torch.device) -> torch.Tensor:
+    """The tensor in memory that a GPU can copy from while the processor goes on; as it is for another device."""
+    return tensor.pin_memory() if torch.device(device).type == "cuda" else tensor
+
+
+@contextmanager
+def fast_kernels(on: bool, device: str | torch.device) -> Iterator[None]:
+    """On a GPU, compute in TF32 and let cuDNN try which algorithms are fastest, until the `with` block ends.
+
+    Results differ in their last digits, and from run to run. On another device nothing is changed.
+    """
+    if not on or torch.device(device).type != "cuda":
+        yield
+        return
+    flags = [(torch.backends.cuda.matmul, "allow_tf32"), (torch.backends.cudnn, "allow_tf32")]
+    flags += [(torch.backends.cudnn, "benchmark")]
+    before = [getattr(owner, name) for owner, name in flags]
+    try:
+        for owner, name in flags:
+            setattr(owner, name, True)
+        yield
+    finally:
+        for (owner, name), value in zip(flags, before, strict=True):
+            setattr(owner, name, value)

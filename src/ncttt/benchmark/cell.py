@@ -37,6 +37,7 @@ class Cell:
     seed: int = 0
     threads: int = 1
     device: str = "cpu"
+    fast: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -67,7 +68,8 @@ class Cell:
         protocol, order = self.protocol, self.order
         if self.mixed and protocol == "continual":  # a protocol of its own when the first such rows were measured
             protocol, order = "mixed", order[len("mixed(") : -1] or "random"
-        return {
+        kind = self.device.partition(":")[0]
+        facts = {
             "images": [scenario.name for scenario in self.scenarios],
             "method": as_first_recorded(self.method),
             "weights": self.weights,
@@ -78,8 +80,9 @@ class Cell:
             "batch_size": self.batch_size,
             "seed": self.seed,
             "threads": self.threads,
-            "device": self.device.partition(":")[0],
+            "device": kind,
         }
+        return facts | {"fast": True} if self.fast and kind == "cuda" else facts  # elsewhere it changes nothing
 
     def columns(self) -> dict[str, Any]:
         """The row's first columns: what was asked."""

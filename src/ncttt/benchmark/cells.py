@@ -89,6 +89,7 @@ def _templates(grid: Grid, entry: Entry, draw: ImageDraw, drawn: DrawnImages) ->
             stop=entry.stop,
             threads=grid.threads,
             device=grid.device,
+            fast=grid.fast,
         )
         templates.append(template)
     return templates

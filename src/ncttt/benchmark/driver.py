@@ -71,7 +71,8 @@ def run_cells(
     work = partial(measure, cache=place, methods=METHODS.addresses)
     failures: Failures = []
     with _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
-        decode_files([scenario for cell in missing for scenario in cell.scenarios], place)
+        say = (lambda line: None) if display is None else display.say
+        decode_files((scenario for cell in missing for scenario in cell.scenarios), place, say)
         for cell, result in (executor or Here()).run(work, missing):
             _keep(cell, result, store)
             if isinstance(result, Failure):

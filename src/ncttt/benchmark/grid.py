@@ -59,6 +59,8 @@ class Grid:
         steps: Step counts to predict after; by default the method's own alone.
         threads: Of each cell.
         device: cpu, cuda or cuda:N.
+        fast: On a GPU, compute in TF32 and let cuDNN try which algorithms are fastest; results differ a little, so rows
+            have keys of their own. On a processor it changes nothing.
     """
 
     data: str | list[str]
@@ -79,3 +81,4 @@ class Grid:
     steps: list[int] | None = None
     threads: int = 1
     device: str = "cpu"
+    fast: bool = False

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ncttt.adapt.adapter import Adapter
 from ncttt.adapt.batch import Trace
+from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
 from ncttt.benchmark.cell import Cell
@@ -50,7 +51,7 @@ def measure(cell: Cell, cache: Path, methods: Sequence[str] = ()) -> Result:
     """
     for address in methods:
         METHODS.find(address)
-    with _threads(cell.threads):
+    with _threads(cell.threads), fast_kernels(cell.fast, cell.device):
         stream, labels = _stream(cell, cache)
         model = _model(cell.folder, cell.weights, cell.device)
         options: dict[str, Any] = {"protocol": cell.protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,10 @@ class Scenario:
         """The label of each image, int64 (N,)."""
         return shared(self.labels_file(cache), lambda: whole(self._drawn().labels))
 
+    def places(self, cache: Path) -> np.ndarray:
+        """The place of each image in its set, int64 (N,), on which a random corruption depends."""
+        return shared(cache / f"{self.digest}-places.npy", lambda: whole(self._drawn().places))
+
     def images_file(self, cache: Path) -> Path:
         """Where the images are kept."""
         return cache / f"{self.name}.npy"
@@ -74,7 +78,7 @@ class Scenario:
             return drawn.images.shape, np.uint8, drawn.pieces(self.digest)
         if self.decodes:
             images: Images = self.clean.images(cache)
-            places = shared(cache / f"{self.digest}-places.npy", lambda: whole(self._drawn().places))
+            places = self.places(cache)
         else:
             images, places = self._drawn().images, self._drawn().places
         return images.shape, np.uint8, self._corrupted(images, places)
@@ -88,8 +92,13 @@ class Scenario:
                 let_go(images)
 
 
-def decode_files(scenarios: list[Scenario], cache: Path) -> None:
-    """Decode the image files of these scenarios now, so that a file that cannot be read is told before all else."""
+def decode_files(scenarios: Iterable[Scenario], cache: Path, say: Callable[[str], None]) -> None:
+    """Decode the image files of these scenarios now, so that a file that cannot be read is told before all else.
+
+    Labels and places are kept beside them, so that nobody has to look at the files again.
+    """
     for scenario in dict.fromkeys(scenario.clean for scenario in scenarios if scenario.decodes):
-        scenario.images(cache)
-        scenario.labels(cache)
+        if not scenario.images_file(cache).exists():
+            say(f"decoding the image files of {scenario.draw.data}, once for all cells")
+        for make in (scenario.images, scenario.labels, scenario.places):
+            make(cache)

@@ -64,5 +64,17 @@ OPTIONS = {
         "lr",
     ),
     "results": ("out", "trace", "store", "top", "tensorboard", "csv", "json"),
-    "running": ("executor", "workers", "address", "cache", "force", "resume", "seed", "seeds", "threads", "device"),
+    "running": (
+        "executor",
+        "workers",
+        "address",
+        "cache",
+        "force",
+        "resume",
+        "seed",
+        "seeds",
+        "threads",
+        "device",
+        "fast",
+    ),
 }

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ncttt.base.devices import pinned
 from ncttt.base.errors import InputError
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.files.prefetch import prefetch
@@ -27,11 +28,13 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         for images, labels in prefetch(self._read, self.order, self.workers):
             # uint8 NHWC seen as NCHW is channels_last already, and the conversion keeps that layout.
-            pixels = torch.from_numpy(images).to(self.device, non_blocking=True).permute(0, 3, 1, 2)
-            yield pixels.float().div_(255), torch.from_numpy(labels).to(self.device, non_blocking=True)
+            pixels = images.to(self.device, non_blocking=True).permute(0, 3, 1, 2)
+            yield pixels.float().div_(255), labels.to(self.device, non_blocking=True)
 
-    def _read(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.ascontiguousarray(self.data.images[indices]), self.data.labels[indices]
+    def _read(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
+        images, labels = np.ascontiguousarray(self.data.images[indices]), self.data.labels[indices]
+        # Pinned here, by the thread that reads ahead: a copy to a GPU is asynchronous from such memory alone.
+        return pinned(torch.from_numpy(images), self.device), pinned(torch.from_numpy(labels), self.device)
 
 
 def batches(

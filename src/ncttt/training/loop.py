@@ -12,6 +12,7 @@ from warnings import warn
 
 import torch
 
+from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
@@ -97,7 +98,7 @@ class _Training:
         if self.folder is not None:
             self.progress = self.folder.begin(self._config() | {"about": about}, resume)
             self._check_together()
-        with ExitStack() as stack:
+        with fast_kernels(self.recipe.fast, self.device), ExitStack() as stack:
             request = stack.enter_context(listening()) if self.folder else Request()
             self._enter(stack)
             if self.folder is not None and self.progress.begun:

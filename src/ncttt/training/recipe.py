@@ -44,6 +44,8 @@ class Recipe:
             less; none by default.
         shrink_until: Share of the training in which they are.
         precision: float32, or bfloat16 or float16 for mixed precision on GPUs.
+        fast: On a GPU, compute in TF32 and let cuDNN try which algorithms are fastest; results differ a little. On a
+            processor it changes nothing.
         compile: Run the step through torch.compile.
         synchronise: Pool the moments of BatchNorm and whitening over all processes.
         workers: Threads that read images ahead.
@@ -72,6 +74,7 @@ class Recipe:
     shrink: int | None = None
     shrink_until: float = 0.65
     precision: str = "float32"
+    fast: bool = False
     compile: bool = False
     synchronise: bool = False
     workers: int = 0

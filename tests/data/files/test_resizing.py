@@ -80,8 +80,9 @@ def test_a_folder_is_read_in_either_way(tmp_path):
     (tmp_path / "cat").mkdir()
     photograph(80, 50).save(tmp_path / "cat/tom.png")
     cut = folder(tmp_path, image_size=32, resize="crop")
-    assert isinstance(cut.images, LazyImages)
-    assert cut.subset([0]).images.resize == "crop"
+    part = cut.subset([0]).images
+    assert isinstance(part, LazyImages)
+    assert part.resize == "crop"
     assert np.array_equal(cut.images[0], decode(tmp_path / "cat/tom.png", 32, "crop"))
     assert np.array_equal(load(str(tmp_path), "all", image_size=32, resize="crop").images[0], cut.images[0])
     assert not np.array_equal(folder(tmp_path, image_size=32).images[0], cut.images[0])

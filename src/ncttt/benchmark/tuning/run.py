@@ -150,6 +150,9 @@ def run_of(job: Job, folder: str | Path) -> Path:
 def _facts(job: Job) -> dict[str, Any]:
     """What tells trainings apart; settings that came later count where they are not as everything was before."""
     facts = {field.name: getattr(job, field.name) for field in fields(job) if field.name != "root"}
+    recipe = job.recipe.settings()
     if job.resize == SQUARE:
         del facts["resize"]
-    return facts | {"recipe": job.recipe.settings(), "start_weights": start_digest(job.start)}
+    if not job.recipe.fast:
+        del recipe["fast"]
+    return facts | {"recipe": recipe, "start_weights": start_digest(job.start)}
