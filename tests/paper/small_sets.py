@@ -63,5 +63,5 @@ def _write_classes(home: Path, folders: dict[str, list[str]], each: int) -> None
             (home / place).mkdir(parents=True)
             for number in range(each):
                 noise = random.integers(-40, 40, (24, 30, 3))
-                pixels = np.clip([20 * label, 120, 255 - 20 * label] + noise, 0, 255).astype(np.uint8)
+                pixels = np.clip(noise + np.array([20 * label, 120, 255 - 20 * label]), 0, 255).astype(np.uint8)
                 Image.fromarray(pixels).save(home / place / f"{number}.png")

@@ -78,7 +78,7 @@ def _train_together(ready: Sequence[Training], device: str, running: dict[str, o
         raise InputError(f"the training of {training.name} failed, {len(failures)} in all: {failure.error}")
 
 
-def _train(training: Training, threads: int, device: str) -> None:
+def _train(training: Training, threads: int, device: str) -> str:
     # In a process of its own, which needs torch; a list of trainings does not.
     from ncttt.training.launch import run_job
     from ncttt.training.watching import EpochLines
@@ -87,3 +87,4 @@ def _train(training: Training, threads: int, device: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a branch in the middle of its training
         run_job(training.job, training.folder, resume=True, device=device, threads=threads, observers=[lines])
+    return str(training.folder)
