@@ -44,17 +44,6 @@ def test_every_grid_names_what_there_is(path):
         main(["bench", "--config", str(path), "--print_config"])
 
 
-@pytest.mark.parametrize("name", ["cifar10", "cifar100", "visda"])
-def test_the_papers_grids_are_for_the_papers_trainings(name):
-    path = Path(f"configs/paper/grids/{name}.yaml")
-    grid, training = yaml.safe_load(path.read_text()), yaml.safe_load(Path(f"configs/paper/{name}.yaml").read_text())
-    assert {entry["checkpoint"] for entry in grid["methods"]} == {f"{training['out']}/last"}
-    assert grid["data"] == training["data"]
-    assert grid["batch_sizes"] == [training["recipe"]["batch_size"]]
-    with pytest.raises(SystemExit, match="0"):
-        main(["bench", "--config", str(path), "--print_config"])
-
-
 def test_the_digits_tuning_is_one():
     settings = yaml.safe_load(Path("configs/tune/digits.yaml").read_text())
     check_tuning(Tuning(**settings), read_job(settings["train"]))

@@ -14,6 +14,7 @@ from ncttt.benchmark import Tuning, run_cells, tune
 from ncttt.benchmark.tuning import check_tuning
 from ncttt.benchmark.tuning.run import changed, train_once
 from ncttt.benchmark.tuning.trials import cells_of_trials, combinations, planned, ranked
+from ncttt.report import tuning_table
 from ncttt.training.job import Job, read_job
 
 
@@ -22,6 +23,7 @@ def tuning(checkpoint: str, /, **changes: object) -> Tuning:
     return Tuning(**(settings | changes))
 
 
+TIED = {"train": "configs/cpu/digits.yaml", "checkpoint": None, "trained": {"recipe.seed": [1, 2]}}
 BAD = [
     ({"split": "test"}, "chosen on the split 'val'"),
     ({"split": "fit"}, "chosen on the split 'val'"),
@@ -56,6 +58,13 @@ BAD = [
         "cannot be tuned",
     ),
     ({"random": 0}, "random must be at least 1"),
+    ({"split": "test", "exception": "as the paper", "confirm": 1}, "trials of an exception choose nothing"),
+    (
+        {**TIED, "tied": {"recipe.lr": "2 * recipe.branch_lr"}},
+        "a setting that is tried, as in 2 * layer; found '2 * recipe",
+    ),
+    ({**TIED, "tied": {"recipe.lr": "two * recipe.seed"}}, "a tied setting is a number * a setting that is tried"),
+    ({**TIED, "tied": {"recipe.seed": "2 * recipe.seed"}}, "recipe.seed is tied to another setting and has values"),
 ]
 
 
@@ -81,6 +90,22 @@ def test_one_setting_of_a_training_is_changed_at_a_time():
     )
     assert [trained for trained, _ in combinations(asked)[::2]] == [{}, {"layer": "a"}, {"layer": "b"}, {"c": 1}]
     assert [adapted["lr"] for _, adapted in combinations(asked)] == [1, 2] * 4
+
+
+def test_a_tied_setting_follows_the_one_it_is_tied_to():
+    asked = Tuning(data="digits", train="a.yaml", trained={"b": [0.01, 0.05], "c": [1]}, tied={"d": "2 * b"})
+    assert [trained for trained, _ in combinations(asked)] == [
+        {"b": 0.01, "c": 1, "d": 0.02},
+        {"b": 0.05, "c": 1, "d": 0.1},
+    ]
+
+
+def test_an_exception_is_named_wherever_its_trials_are_shown(checkpoint, tmp_path, capsys):
+    asked = tuning(checkpoint, split="test", exception="a figure of the paper", corruptions=["spatter"], images=25)
+    check_tuning(asked, None)
+    result = tune(asked, tmp_path / "out", executor="here", progress=False)
+    assert result.trials
+    assert tuning_table(result.trials, exception=asked.exception).notes == ("Exception: a figure of the paper.",)
 
 
 @pytest.mark.parametrize("protocol", ["episodic", "online"])

@@ -12,7 +12,7 @@ from page_contents import PAGES, ROOT, Step, steps
 # What is not run: part of a page's name, part of the command or block, and why not.
 LEFT_OUT = (
     ("", "torchrun", "several processes are started by the tests of training"),
-    ("", "configs/paper/", "takes days on GPUs"),
+    ("", "ncttt paper", "run by the tests of the paper"),
     ("", "ncttt data get", "fetches; tested by `make test-network`"),
     ("", "cifar10c", "takes hours"),
     ("", "configs/study/", "takes hours"),

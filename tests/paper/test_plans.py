@@ -1,14 +1,17 @@
 """The plans of the paper: every column has a training of its own, with the paper's settings, and each really runs."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_sets import write_cifar, write_cifar10_c, write_visda
 
 import ncttt
+from ncttt import Recipe
 from ncttt.benchmark.tuning.trials import combinations
-from ncttt.data import batches
+from ncttt.data import ImageSet, batches
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.paper import ITEMS, Settings, read_plan, write_configurations
 from ncttt.paper.measuring import grids_of
@@ -20,6 +23,7 @@ from ncttt.training.launch import build_model, load_split
 PLANS = ["cifar10", "cifar100", "visda"]
 MODELS = ["plain", "ttt", "ttt_plus", "clust3", "ttt_flow", "nc_ttt"]
 HOME = Path("home")
+PAPER = {"cifar10": 10, "cifar100": 100, "visda": 12}  # classes
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,23 @@ def test_one_training_step_and_one_adapted_batch_really_run(name, model, root):
         assert not adapter.trace.fell_back
 
 
+def test_the_recipe_of_cifar():
+    assert read_plan("cifar10", "paper").job("plain", 0, HOME).recipe == Recipe(
+        epochs=350,
+        batch_size=128,
+        auxiliary_weight=1.0,
+        lr=0.1,
+        weight_decay=1e-4,
+        branch_optimizer="sgd",
+        branch_lr=0.1,
+        branch_weight_decay=1e-4,
+        schedule="multi_step",
+        milestones=(150, 250),
+        nesterov=False,
+        augment="pad_crop_flip",
+    )
+
+
 def test_source_and_ptbn_run_on_every_model_to_tell_gains_apart():
     plan = read_plan("cifar10", "small")
     columns = [*plan.columns, *still_columns(plan.columns)]
@@ -139,3 +160,22 @@ def test_running_statistics_are_those_of_the_authors():
     for name in PLANS:
         own = [c for c in read_plan(name, "paper").columns if c.method == "nc_ttt" and c.label is None]
         assert [c.settings for c in own] == [{"norm": "running(0.1, 1)", "discriminator_statistics": "batch"}]
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_configurations_take_steps_and_their_loss_falls(name):
+    size = 256 if name == "visda" else 32
+    generator = np.random.default_rng(0)
+    count = 4 if name == "visda" else 8
+    pixels = generator.integers(0, 256, (count, size, size, 3), dtype=np.uint8)
+    data = ImageSet(pixels, np.arange(count) % PAPER[name], tuple(map(str, range(PAPER[name]))))
+    wanted = replace(read_plan(name, "paper").job("nc_ttt", 0, HOME), start=None)
+    model = build_model(wanted, data)
+    ncttt.train(copy.deepcopy(model), data, wanted.recipe, epochs=1, batch_size=count, observers=[])  # as it stands
+    recipe = wanted.recipe.but(augment="none" if name != "visda" else lambda images: images[..., :224, :224])
+    history = ncttt.train(
+        model, data, recipe, epochs=3, batch_size=count, lr=0.01, branch_lr=0.01, schedule="constant", observers=[]
+    )
+    totals = [epoch.cross_entropy + epoch.auxiliary for epoch in history]
+    assert totals[-1] < totals[0]
+    assert model.branch.heads[0].dim == (16 if name == "visda" else 96 * 16 * 16)

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from figure_data import COUNTS, accuracy_at, rows_of_a_benchmark, trials, whole_row
 from figure_pages import page
+from matplotlib.text import Text
 from scipy.stats import spearmanr
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report.figures import draw_attribution, draw_iterations, draw_layers, draw_shift
+from ncttt.report.figures.gallery import draw
 from ncttt.report.figures.iterations import curves_of
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.shared.selection import rows_where
 from ncttt.report.figures.shift import Point, points_of, verdict
 from ncttt.report.names import spelled
@@ -146,6 +149,49 @@ def test_layers_draw_the_best_trial_of_each_pair():
 def test_a_pair_that_was_not_tried_stays_empty():
     figure = draw_layers(trials()[2:])
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["", ""]
+
+
+def test_scales_that_are_tied_are_one_scale_and_seeds_are_averaged():
+    tied = [
+        {
+            **trial,
+            "accuracy": trial["accuracy"] + 0.01 * seed,
+            "settings": {
+                "layer": trial["settings"]["layer"],
+                "method_settings.sigma_in": trial["settings"]["method_settings.sigma_out"],
+                "method_settings.sigma_out": 2 * trial["settings"]["method_settings.sigma_out"],
+                "recipe.seed": seed,
+            },
+        }
+        for trial in trials()[::2]
+        for seed in (0, 1, 2)
+    ]
+    accuracy, gain = draw_layers(tied).axes
+    once = [100 * (trial["accuracy"] + 0.01) for trial in trials()[::2]]
+    assert np.asarray(accuracy.images[0].get_array()).ravel() == pytest.approx(once)
+    assert not any(text.get_text().endswith("*") for text in gain.texts)
+
+
+def test_an_exception_is_printed_below_the_figure(tmp_path):
+    (tmp_path / "trials.json").write_text(json.dumps({"exception": "on target images", "trials": trials()}))
+    request = Request(trials=str(tmp_path / "trials.json"))
+    texts = [text.get_text() for text in draw("layers", request).findobj(Text)]
+    assert "Exception: on target images." in texts
+
+
+def test_passes_without_a_gradient_stand_beside_iterations_that_move_statistics():
+    norm = {"norm": "running(0.1, 1)"}
+    curve = json.dumps({"0": 0.5, "5": 0.6, "20": 0.7})
+    rows = [whole_row("nc_ttt", name, 0.7, 0, **norm, columns={"accuracy_at": curve}) for name in ("fog", "snow")]
+    rows += [whole_row("source", name, 0.5, 0) for name in ("fog", "snow")]
+    rows += [whole_row("ptbn", name, 0.9, 0, norm="batch") for name in ("fog", "snow")]
+    for count, accuracy in ((5, 0.59), (20, 0.71)):
+        rows += [whole_row("ptbn", name, accuracy, 0, norm=f"running(0.1, {count})") for name in ("fog", "snow")]
+    for one in curves_of(rows, "nc_ttt"):
+        assert dict(one.still) == pytest.approx({0: 50.0, 5: 59.0, 20: 71.0})
+    assert any(line.get_label() == "without gradient" for line in draw_iterations(rows).axes[0].lines)
+    moved = [row | {"settings": row["settings"].replace("running(0.1, 1)", "batch")} for row in rows]
+    assert all(one.still == () for one in curves_of(moved, "nc_ttt"))
 
 
 def test_a_search_over_something_else_is_refused():

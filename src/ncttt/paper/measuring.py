@@ -9,6 +9,7 @@ from typing import Any
 from ncttt.benchmark.driver import raise_failures, run_grid
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.store import Store
+from ncttt.model.norm import running
 from ncttt.paper.items import Item
 from ncttt.paper.needs import needs_of, provide
 from ncttt.paper.plan import Column, Plan
@@ -20,11 +21,23 @@ Row = dict[str, Any]
 
 
 def columns_of(item: Item, plan: Plan) -> list[Column]:
-    """What is measured for a table or a figure: Figure 6 has NC-TTT after several counts of iterations, too."""
+    """What is measured for a table or a figure.
+
+    Figure 6 has NC-TTT after several counts of iterations, with the statistics of its authors' code, and beside it the
+    same statistics after as many passes without a gradient.
+    """
     if item.figure is None:
         return plan.columns
-    own = next(column for column in plan.columns if column.method == "nc_ttt")
-    return [Column(method=own.method, model=own.model, settings=own.settings, steps=plan.iterations)]
+    model = next(column.model for column in plan.columns if column.method == "nc_ttt")
+    settings, steps = plan.iterations["settings"], plan.iterations["steps"]
+    passes = [
+        Column(method="ptbn", model=model, label=f"{count} passes", settings=_passes(count)) for count in steps if count
+    ]
+    return [Column(method="nc_ttt", model=model, settings=settings, steps=steps), *passes]
+
+
+def _passes(count: int) -> dict[str, Any]:
+    return {"norm": running(0.1, count)}
 
 
 def trainings_of(item: Item, plan: Plan, settings: Settings) -> list[Training]:

@@ -42,7 +42,8 @@ class Plan:
     `models` say what each training changes in `common`, a configuration of `ncttt train`; a `start` that is the name of
     another model begins with its weights. `shipped` are models of the zoo that need no training. Where the corrupted
     images of `published` lie ready they are measured, else those of `data` are corrupted. `stands_for` is the data set
-    of the paper whose numbers are shown beside, where `data` is another. `search` is what Figure 8 tries.
+    of the paper whose numbers are shown beside, where `data` is another. `iterations` are the step counts of Figure 6
+    and the settings of NC-TTT there; `search` is what Figure 8 tries.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Plan:
     corruptions: list[str] = field(default_factory=lambda: ["all"])
     seeds: list[int] = field(default_factory=lambda: [0])
     batch_size: int = 128
-    iterations: list[int] = field(default_factory=list)
+    iterations: dict[str, Any] = field(default_factory=dict)
     search: dict[str, Any] = field(default_factory=dict)
 
     def trained(self, model: str) -> bool:
