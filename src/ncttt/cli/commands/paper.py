@@ -1,5 +1,7 @@
 """`ncttt paper`: the tables and figures of the NC-TTT paper, each by one command."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any
 
