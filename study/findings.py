@@ -48,6 +48,7 @@ from ncttt.report.table import average, best_in_bold
 
 TRIALS = RESULTS / "tuning"
 ITERATIONS, BRANCH = RESULTS / "cifar10c_iterations.csv", RESULTS / "branch.csv"
+PASSES = RESULTS / "cifar10c_passes.csv"
 
 
 def headline() -> Table:
@@ -219,8 +220,32 @@ def iterations_in_the_mean() -> Table:
     return Table("", "steps", tuple(map(str, _path("nc_ttt", CORRUPTIONS[0]))), tuple(lines))
 
 
+def passes() -> Table:
+    """Means over corruptions after passes that move statistics, as in the authors' code, with and without gradient."""
+    rows, counts = measured(PASSES), (0, 5, 10, 20, 50)
+    lines = []
+    for name, checkpoint in {"no gradient, plain model": PLAIN, "no gradient, NC-TTT's model": NOISE}.items():
+        own = {
+            count: [100 * row["accuracy"] for row in rows if _is(row, f"{count} passes", checkpoint)]
+            for count in counts
+        }
+        lines.append(Line(name, tuple(Number(average(own[count])) for count in counts)))
+    paths = [_accuracy_at(row) for row in rows if _is(row, "passes with gradient", NOISE)]
+    after = (Number(average(path[count] for path in paths)) if count in paths[0] else None for count in counts)
+    lines.append(Line("gradient of the paper's loss, 1e-5, NC-TTT's model", tuple(after)))
+    return Table("", "passes", tuple(map(str, counts)), tuple(lines))
+
+
+def _is(row: Row, label: str, checkpoint: str) -> bool:
+    return (row["method"], row["checkpoint"]) == (label, checkpoint)
+
+
+def _accuracy_at(row: Row) -> dict[int, float]:
+    return {int(count): 100 * value for count, value in json.loads(row["accuracy_at"]).items()}
+
+
 def _path(label: str, corruption: str) -> dict[int, float]:
-    return {int(count): 100 * value for count, value in json.loads(_iterated(label, corruption)["accuracy_at"]).items()}
+    return _accuracy_at(_iterated(label, corruption))
 
 
 def _iterated(label: str, corruption: str) -> Row:
@@ -241,6 +266,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "informative": informative,
     "iterations": partial(iterations, "nc_ttt"),
     "iterations in the mean": iterations_in_the_mean,
+    "passes": passes,
     **{f"tuning {path.stem}": partial(tuned, path.stem) for path in sorted(TRIALS.glob("*.csv"))},
 }
 

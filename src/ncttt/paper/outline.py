@@ -19,8 +19,6 @@ from ncttt.paper.settings import Settings
 from ncttt.paper.trainings import Training
 from ncttt.report.table import Line, Table
 
-IMAGES = {"cifar10": 50_000, "cifar100": 50_000, "visda-c": 152_397, "pacs": 8_321}  # to learn from
-TESTED = {"cifar10": 10_000, "cifar100": 10_000, "visda-c": 72_372, "pacs": 1_670}
 TIMED = 8  # images of the pass that is timed
 
 
@@ -47,9 +45,8 @@ def _cells(item: Item, settings: Settings) -> tuple[str, ...]:
     asked = _asked(item, plan, settings)
     needs = ", ".join(f"{need.name} ({'here' if need.here else 'missing'})" for need in _needs(item, plan, settings))
     done, total = _counted(item, plan, settings)
-    seconds = sum(_training_seconds(one, settings.device) for one in asked) + (total - done) * _cell_seconds(
-        item, plan, settings
-    )
+    seconds = sum(_training_seconds(one, plan, settings) for one in asked)
+    seconds += (total - done) * _cell_seconds(plan, settings)
     return item.title, needs, _states(asked), f"{done} of {total} done", _spelled(seconds)
 
 
@@ -86,11 +83,9 @@ def _counted(item: Item, plan: Plan, settings: Settings) -> tuple[int, int]:
     seeds = settings.seeds_of(plan)
     if item.figure == "tsne":
         return 0, 0
-    if item.figure == "layers":
-        total = len(searched_trainings(plan, settings)) * len(
-            expand_corruptions(plan.search.get("corruptions", ["extra"]))
-        )
-        return 0, 2 * total
+    if item.figure == "layers":  # each training with batch statistics and with steps
+        scenarios = expand_corruptions(plan.search.get("corruptions", ["extra"]))
+        return 0, 2 * len(searched_trainings(plan, settings)) * len(scenarios)
     columns = columns_of(item, plan)
     total = (len(columns) + len(still_columns(columns))) * len(expand_corruptions(plan.corruptions)) * len(seeds)
     if not store_of(settings).is_file():
@@ -103,23 +98,22 @@ def _counted(item: Item, plan: Plan, settings: Settings) -> tuple[int, int]:
         return len(keys & set(store.done())), len(keys)
 
 
-def _training_seconds(training: Training, device: str) -> float:
+def _training_seconds(training: Training, plan: Plan, settings: Settings) -> float:
     if training.state in ("ships", "done"):
         return 0.0
-    job = training.job
-    size = job.image_size if job.data in ("visda-c", "pacs") else 32
-    settings = tuple(sorted(job.network_settings.items()))
-    return IMAGES.get(job.data, 0) * job.recipe.epochs * _seconds_an_image(job.network, settings, size, device)
+    return plan.learned * training.job.recipe.epochs * _pass_seconds(plan, settings)
 
 
-def _cell_seconds(item: Item, plan: Plan, settings: Settings) -> float:
-    """Of a cell of mean cost: one step an image."""
-    images = settings.images or TESTED.get(plan.data, 0)
-    job = next(iter(plan.models))
-    described = plan.settings(job)
-    size = described.get("image_size", 32)
-    network = tuple(sorted(described.get("network_settings", {}).items()))
-    return images * _seconds_an_image(described.get("network", "small"), network, size, settings.device)
+def _cell_seconds(plan: Plan, settings: Settings) -> float:
+    """Of a cell with one step for each image."""
+    return (settings.images or plan.tested) * _pass_seconds(plan, settings)
+
+
+def _pass_seconds(plan: Plan, settings: Settings) -> float:
+    """Of a forward and a backward pass of one image through the plan's network."""
+    common = plan.common
+    network = tuple(sorted(common.get("network_settings", {}).items()))
+    return _seconds_an_image(common.get("network", "small"), network, common.get("image_size", 32), settings.device)
 
 
 @lru_cache(maxsize=16)

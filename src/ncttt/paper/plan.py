@@ -40,15 +40,18 @@ class Plan:
     """The networks and columns of one data set at one scale.
 
     `models` say what each training changes in `common`, a configuration of `ncttt train`; a `start` that is the name of
-    another model begins with its weights. `shipped` are models of the zoo that need no training. Where the corrupted
-    images of `published` lie ready they are measured, else those of `data` are corrupted. `stands_for` is the data set
-    of the paper whose numbers are shown beside, where `data` is another. `iterations` are the step counts of Figure 6
-    and the settings of NC-TTT there; `search` is what Figure 8 tries.
+    another model begins with its weights. `shipped` are models of the zoo that need no training. `learned` and `tested`
+    are how many images there are to train on and to test, for estimates. Where the corrupted images of `published` lie
+    ready they are measured, else those of `data` are corrupted. `stands_for` is the data set of the paper whose numbers
+    are shown beside, where `data` is another. `iterations` are the step counts of Figure 6 and the settings of NC-TTT
+    there; `search` is what Figure 8 tries.
     """
 
     name: str
     scale: str
     data: str
+    learned: int
+    tested: int
     columns: list[Column]
     common: dict[str, Any]
     models: dict[str, dict[str, Any]]
