@@ -18,6 +18,7 @@ from ncttt.model.taps import Tap
 
 CANDIDATES = 24  # layers that are tried: an entry comes early, and each trial is a forward
 OTHERS = 16  # tokens that may stand for no patch: a class token, registers
+NEIGHBOURS = 4  # patches of a grid so small that a convolutional stem may look at all of them
 SHAKEN = 0.02  # added to all weights while looking: positions, or blocks, that begin as zeros would hide what they do
 
 
@@ -153,9 +154,10 @@ class _Look:
             raise _Unfit(f"what follows it fails on other tokens: {str(error).splitlines()[0][:200]}") from None
 
     def _check_own_patches(self, entry: Entry, entering: Tensor) -> None:
-        """A patch at the end of a row changes its own token: the grid is read row by row, after the other tokens.
+        """A patch at the end of a row changes its own token, and the last patch does not change the first one's.
 
-        A stem that looks beyond its patch may change a neighbour more, but not ten times as much.
+        So the grid is read row by row, after the other tokens, and tokens know nothing of each other yet. A stem that
+        looks beyond its patch may change a neighbour more, but not ten times as much.
         """
         for patch in (self.images.shape[3] // entry.size - 1, entry.patches - 1):
             blank = blanked(self.images, torch.full((2, 1), patch).to(self.images.device), entry.size, self.model.mean)
@@ -163,6 +165,8 @@ class _Look:
             own, most = entry.others + patch, int(changes.argmax())
             if changes[own] < 0.1 * changes[most]:
                 raise _Unfit(f"patch {patch} should be token {own}, but changes token {most}")
+        if entry.patches > NEIGHBOURS and changes[entry.others] > 0:
+            raise _Unfit("its tokens know of each other already, so the encoder would have seen hidden patches")
 
 
 def _close(given: Tensor, expected: Tensor) -> bool:
