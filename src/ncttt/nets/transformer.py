@@ -43,8 +43,8 @@ class TransformerBlock(nn.Module):
 class Stem(nn.Module):
     """Images `(B, 3, H, W)` to tokens `(B, N, width)`, row by row, by convolutions that look beyond a patch's border.
 
-    A small transformer learns from few images far better with such a stem than with a linear map of each patch. Kernels
-    of 4 pixels with stride 2 have their middle in the middle of a patch, which those of 3 pixels have not.
+    They help small transformers to learn from few images (Xiao et al., 2021). Kernels of 4 pixels with stride 2 have
+    their middle in the middle of a patch, which those of 3 pixels have not.
     """
 
     def __init__(self, patch_size: int, width: int):
