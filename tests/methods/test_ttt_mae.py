@@ -167,6 +167,22 @@ class Ordered(ClassTokenViT):
         return self.head(self.norm(tokens).mean(1))
 
 
+class Counted(ClassTokenViT):
+    """Runs on any number of tokens, but tells them apart, a little, by their places in the row."""
+
+    def forward(self, pixels):
+        tokens = self.patch_norm(self.patch_embed(pixels).flatten(2).transpose(1, 2))
+        for block in self.blocks:
+            places = torch.arange(tokens.shape[1]).sin().view(1, -1, 1)
+            tokens = block(tokens) + 0.02 * places * torch.linspace(-1, 1, tokens.shape[2])
+        return self.head(self.norm(tokens).mean(1))
+
+
+def test_an_encoder_for_which_the_order_of_tokens_matters_is_refused():
+    with pytest.raises(ncttt.InputError, match="'patch_norm': what follows it depends on the order of tokens"):
+        mae(Counted())
+
+
 def test_an_encoder_that_needs_all_tokens_is_refused():
     with pytest.raises(
         ncttt.InputError, match=r"no layer of Ordered .* can be left out; 'patch_norm': what follows it"
