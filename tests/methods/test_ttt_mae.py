@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import ncttt
+from ncttt.base.parallel import Share, sharing
 from ncttt.methods.ttt_mae.entry import Entry
 from ncttt.methods.ttt_mae.looking import find_entry
 from ncttt.methods.ttt_mae.patches import blanked, normalised, patchify, random_split
@@ -56,6 +57,15 @@ def test_the_split_is_one():
     visible, hidden = random_split(images(50), 16, 12)
     assert (visible.shape, hidden.shape) == ((50, 4), (50, 12))
     assert torch.equal(torch.cat([visible, hidden], 1).sort(1).values, torch.arange(16).expand(50, -1))
+
+
+def test_two_processes_hide_what_one_would():
+    def hidden(rank, world, count):
+        with sharing(Share(torch.Generator().manual_seed(3), rank, world)):
+            return random_split(images(count), 16, 12)[1]
+
+    whole, parts = hidden(0, 1, 6), [hidden(rank, 2, 3) for rank in range(2)]
+    assert torch.equal(torch.stack(parts, 1).flatten(0, 1), whole)
 
 
 def test_the_loss_is_a_slow_one():
