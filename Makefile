@@ -9,7 +9,7 @@ DOCS_READY := $(VENV)/.docs-ready
 SHORT := source ttt-plus ttt clust3 ncttt
 
 .PHONY: demo test test-network test-browser check results-check docs docs-check format clean
-.PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow
+.PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 demo: $(READY)
 	$(BIN)/ncttt demo
@@ -30,11 +30,11 @@ test-browser: $(DEV_READY)
 	$(BIN)/pip install --quiet --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser
 
-# The shipped models, from scratch: one to two hours on two cores; interrupted, it goes on where it was.
+# The shipped models, from scratch: two to three hours on two cores; interrupted, it goes on where it was.
 zoo: $(READY)
 	$(BIN)/ncttt data get cifar10
 	$(MAKE) zoo-digits
-	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow
+	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 zoo-digits: $(READY)
 	$(BIN)/ncttt train --config configs/cpu/digits.yaml --resume
@@ -45,6 +45,10 @@ zoo-ttt-flow: zoo-source
 zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
 	$(BIN)/ncttt train --config configs/cpu/cifar10-$*.yaml --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
+
+zoo-vit-ttt-mae: $(READY)
+	$(BIN)/ncttt train --config configs/cpu/cifar10-vit-ttt-mae.yaml --resume
+	$(BIN)/python -m ncttt.zoo runs/cifar10-vit-ttt-mae cifar10-vit-ttt-mae
 
 check: $(DEV_READY)
 	$(BIN)/ruff format --check .

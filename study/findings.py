@@ -41,12 +41,14 @@ from study_rows import (
 from ncttt.base.files import replace_file
 from ncttt.benchmark.store import Store
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS
-from ncttt.report import Line, Number, Table, render
+from ncttt.report import Line, Number, Table, compare, render
 from ncttt.report.names import spelled
 from ncttt.report.paper.rows import AVERAGE
 from ncttt.report.table import average, best_in_bold
 
 TRIALS = RESULTS / "tuning"
+# Of another network, whose rows are no match for the others'.
+TRANSFORMER = RESULTS / "cifar10c_ttt_mae.sqlite"
 ITERATIONS, BRANCH = RESULTS / "cifar10c_iterations.csv", RESULTS / "branch.csv"
 PASSES = RESULTS / "cifar10c_passes.csv"
 
@@ -142,6 +144,18 @@ def by_corruption() -> Table:
         lines.append(Line(spelled(corruption), (statistics, *gains, stops)))
     columns = ("batch statistics", "steps, episodic", "steps, online", "that stop, episodic")
     return Table("", "corruption", columns, tuple(lines[:-1]), lines[-1])
+
+
+def transformer() -> Table:
+    """TTT-MAE on the vision transformer that was trained for it, and what its steps gave over that as it is."""
+    with Store.existing(TRANSFORMER) as store:
+        comparison = compare(store, "ttt_mae", "source")
+    lines = []
+    for corruption, one in {**comparison.each, "mean": comparison.overall}.items():
+        mean, low, high = one.difference
+        steps = gain({"difference": mean, "low": low, "high": high})
+        lines.append(Line(spelled(corruption), (Number(100 * one.second), Number(100 * one.first), steps)))
+    return Table("", "corruption", ("Source", "TTT-MAE", "by steps"), tuple(lines[:-1]), lines[-1])
 
 
 def tuned(name: str) -> Table:
@@ -263,6 +277,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "rivals": rivals,
     "controls": controls,
     "by corruption": by_corruption,
+    "transformer": transformer,
     "informative": informative,
     "iterations": partial(iterations, "nc_ttt"),
     "iterations in the mean": iterations_in_the_mean,

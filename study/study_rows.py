@@ -111,7 +111,7 @@ def paper(label: str, corruption: str = AVERAGE) -> Number | None:
     return row and Number(row.accuracy)
 
 
-def gain(row: dict[str, str]) -> Number:
+def gain(row: Row) -> Number:
     """A difference with its interval, in points, and a star if that leaves out zero."""
     mean, low, high = (100 * float(row[name]) for name in ("difference", "low", "high"))
     return Number(mean, interval=(low, high), signed=True, star=low > 0 or high < 0)

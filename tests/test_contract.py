@@ -8,13 +8,21 @@ from ncttt.testing.cases import CLASSIFIERS, Case
 from ncttt.testing.contract import CHECKS
 
 # TENT moves BatchNorm layers unless it is told otherwise, and a transformer has none.
-SETTINGS = {("tent", "vit"): {"moves": "norm"}}
+# TTT-MAE's loss falls by less than it varies from one mask of a few images to another.
+SETTINGS = {("tent", "vit"): {"moves": "norm"}, ("ttt_mae", "vit"): {"masks": 16, "optimizer": "adam"}}
+# Methods for some architectures alone; their own tests prove that they refuse the others.
+MADE_FOR = {"ttt_mae": {"vit"}}
+PAIRS = [
+    pytest.param(method, architecture, id=f"{method.name}-{architecture}")
+    for method in [*METHODS.values(), RandomToy]
+    for architecture in CLASSIFIERS
+    if architecture in MADE_FOR.get(method.name, CLASSIFIERS)
+]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no BatchNorm")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__[6:])
-@pytest.mark.parametrize("architecture", CLASSIFIERS)
-@pytest.mark.parametrize("method", [*METHODS.values(), RandomToy], ids=lambda method: method.name)
+@pytest.mark.parametrize(("method", "architecture"), PAIRS)
 def test_contract(method, architecture, check):
     check(Case(architecture, method(**SETTINGS.get((method.name, architecture), {}))))

@@ -10,7 +10,8 @@ import ncttt
 import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
-from ncttt.methods import clust3, lame, nc_ttt, tent, ttt
+import reconstruction_checks
+from ncttt.methods import clust3, lame, nc_ttt, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.ttt_flow.flow import Coupling
@@ -131,6 +132,24 @@ def queue_kept_in_the_method(monkeypatch):
     monkeypatch.setattr(TTTPlus, "_test_rows", faulty)
 
 
+def loss_of_the_visible_patches(monkeypatch):
+    """What is compared is what the encoder saw."""
+    split = ttt_mae.random_split
+    monkeypatch.setattr(ttt_mae, "random_split", lambda *sizes: split(*sizes)[::-1])
+
+
+def one_mask_for_the_whole_batch(monkeypatch):
+    split = ttt_mae.random_split
+    monkeypatch.setattr(
+        ttt_mae, "random_split", lambda *sizes: tuple(part[:1].expand_as(part) for part in split(*sizes))
+    )
+
+
+def hidden_patches_are_not_blanked(monkeypatch):
+    """A convolutional stem sees them across the borders of the visible ones."""
+    monkeypatch.setattr(ttt_mae, "blanked", lambda images, *hidden: images)
+
+
 def gate_with_the_weights_of_the_stream(monkeypatch):
     monkeypatch.setattr(Snapshot, "saved", lambda self: nullcontext())
 
@@ -158,6 +177,9 @@ FAULTS = {
     reshape_instead_of_transpose: branch_checks.check_clusters_belong_to_positions,
     log_determinant_of_the_wrong_sign: branch_checks.check_log_determinant_by_jacobian,
     shifted_rotation_labels: branch_checks.check_rotation_labels,
+    loss_of_the_visible_patches: reconstruction_checks.check_reconstruction_equals_a_slow_one,
+    one_mask_for_the_whole_batch: reconstruction_checks.check_every_image_has_its_own_mask,
+    hidden_patches_are_not_blanked: reconstruction_checks.check_hidden_pixels_are_not_seen,
     queue_not_declared_movable: on_resnet(contract.check_episodic_order_is_irrelevant, TTTPlus),
     queue_kept_in_the_method: on_resnet(contract.check_reset_is_exact, TTTPlus),
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),

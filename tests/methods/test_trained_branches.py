@@ -30,7 +30,10 @@ class Joint(nn.Module):
 def digits_model(method, width=8):
     torch.manual_seed(0)
     example = torch.rand(2, 3, 32, 32)
-    return ncttt.attach(ncttt.models.small(width=width), "layer2", method(), example, mean=(0.3,) * 3, std=(0.4,) * 3)
+    net, layer = ncttt.models.small(width=width), "layer2"
+    if method is ncttt.TTTMAE:
+        net, layer = ncttt.models.vit(width=4 * width, depth=2), "norm"
+    return ncttt.attach(net, layer, method(), example, mean=(0.3,) * 3, std=(0.4,) * 3)
 
 
 def learn(joint, steps, batch_size=64):

@@ -6,6 +6,7 @@ import torch
 from ncttt import InputError, models
 from ncttt.nets.preactivation import PreActivationBlock
 from ncttt.nets.resnet9 import ConvBlock
+from ncttt.nets.transformer import Attention, Stem
 
 # Parameters with 1000 classes, as published with torchvision's and timm's models.
 PUBLISHED = {"resnet18": 11_689_512, "resnet26": 15_995_176, "resnet34": 21_797_672, "resnet50": 25_557_032}
@@ -87,6 +88,53 @@ def test_pooling_before_the_batch_norm_and_the_activation_changes_no_function():
     images = torch.rand(2, 3, 8, 8)
     convolution, pool, norm, relu = block
     torch.testing.assert_close(block(images), pool(relu(norm(convolution(images)))))
+
+
+def test_the_transformer_gives_tokens_and_remembers_how_it_was_made():
+    net = models.vit(num_classes=7, image_size=24, patch_size=8, width=32, depth=3, heads=4)
+    shapes = []
+    for layer in (net.stem, *net.blocks, net.norm):
+        layer.register_forward_hook(lambda m, i, o: shapes.append(tuple(o.shape)))
+    assert net(torch.rand(2, 3, 24, 24)).shape == (2, 7)
+    assert shapes == [(2, 9, 32)] * 5
+    assert repr(models.build(**net.architecture)) == repr(net)
+    assert sum(p.numel() for p in models.vit().parameters()) == 244_266
+    with pytest.raises(InputError, match="positions for images of 24x24 pixels; found 32x32"):
+        net(torch.rand(2, 3, 32, 32))
+
+
+def test_attention_is_that_of_the_formula():
+    """Head by head and token by token: softmax of scaled products of queries and keys, times the values."""
+    torch.manual_seed(0)
+    layer, tokens = Attention(6, heads=2), torch.randn(2, 4, 6)
+    queries, keys, values = (part.view(2, 4, 2, 3) for part in layer.qkv(tokens).chunk(3, -1))
+    expected = torch.empty(2, 4, 2, 3)
+    for image in range(2):
+        for head in range(2):
+            for token in range(4):
+                products = (keys[image, :, head] @ queries[image, token, head]) / 3**0.5
+                expected[image, token, head] = products.softmax(0) @ values[image, :, head]
+    torch.testing.assert_close(layer(tokens), layer.out(expected.flatten(2)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_a_token_of_the_stem_has_its_patch_in_the_middle(size):
+    """Turned by 180 degrees, with kernels turned alike, an image gives the same tokens in reverse."""
+    stem = Stem(size, 16)
+    images = torch.rand(1, 3, 16, 16)
+    tokens = stem(images)
+    for layer in stem.layers:
+        if hasattr(layer, "weight"):
+            layer.weight.data = layer.weight.data.flip(2, 3)
+    torch.testing.assert_close(stem(images.flip(2, 3)), tokens.flip(1))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"patch_size": 3}, {"depth": 0}, {"width": 66}, {"heads": 3}, {"image_size": 30}], ids=str
+)
+def test_sizes_of_the_transformer_that_do_not_fit(wrong):
+    with pytest.raises(InputError, match="vit needs"):
+        models.vit(**wrong)
 
 
 def test_unknown_networks_are_named():

@@ -9,6 +9,7 @@ from .source import Source
 from .tent import Tent
 from .ttt import TTT
 from .ttt_flow import TTTFlow
+from .ttt_mae import TTTMAE
 from .ttt_plus import TTTPlus
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "NCTTT",
     "PTBN",
     "TTT",
+    "TTTMAE",
     "ClusT3",
     "Lame",
     "Method",

@@ -1,7 +1,8 @@
-from .catalogue import MODELS, build, resnet18, resnet20, resnet26, resnet26gn, resnet34, resnet50, small
+from .catalogue import MODELS, build, resnet18, resnet20, resnet26, resnet26gn, resnet34, resnet50, small, vit
 from .preactivation import ResNet26GN
 from .resnet import ResNet, ResNet20
 from .resnet9 import ResNet9
+from .transformer import ViT
 
 __all__ = [
     "MODELS",
@@ -9,6 +10,7 @@ __all__ = [
     "ResNet9",
     "ResNet20",
     "ResNet26GN",
+    "ViT",
     "build",
     "resnet18",
     "resnet20",
@@ -17,4 +19,5 @@ __all__ = [
     "resnet34",
     "resnet50",
     "small",
+    "vit",
 ]

@@ -10,6 +10,7 @@ from ncttt.base.errors import InputError, nearest
 from ncttt.nets.preactivation import ResNet26GN
 from ncttt.nets.resnet import BasicBlock, Block, Bottleneck, ResNet, ResNet20
 from ncttt.nets.resnet9 import ResNet9
+from ncttt.nets.transformer import ViT
 
 
 def resnet18(num_classes: int = 10, image_size: int = 32) -> ResNet:
@@ -54,8 +55,29 @@ def small(num_classes: int = 10, width: int = 24, growth: Sequence[int] = (1, 2,
     return net
 
 
+def vit(
+    num_classes: int = 10, image_size: int = 32, patch_size: int = 4, width: int = 64, depth: int = 6, heads: int = 2
+) -> ViT:
+    """A vision transformer with a convolutional stem, of 0.24 million parameters by default.
+
+    Images of `image_size` pixels become tokens of `width` channels, one for each patch of `patch_size` pixels, which is
+    a power of two.
+    """
+    settings = {"image_size": image_size, "patch_size": patch_size, "width": width, "depth": depth, "heads": heads}
+    if min(settings.values()) < 1 or patch_size & (patch_size - 1):
+        raise InputError(f"vit needs sizes of at least 1 and a patch_size that is a power of two; found {settings}")
+    if image_size % patch_size or width % heads or width % patch_size:
+        raise InputError(
+            f"vit needs an image_size that is a multiple of patch_size, and a width that is one of heads and of "
+            f"patch_size; found {settings}"
+        )
+    net = ViT(num_classes, image_size, patch_size, width, depth, heads)
+    net.architecture = {"name": "vit", "num_classes": num_classes, **settings}
+    return net
+
+
 # `ncttt info` reads these without torch.
-NAMES = ("resnet18", "resnet20", "resnet26", "resnet26gn", "resnet34", "resnet50", "small")
+NAMES = ("resnet18", "resnet20", "resnet26", "resnet26gn", "resnet34", "resnet50", "small", "vit")
 MODELS: dict[str, Callable[..., nn.Module]] = {name: globals()[name] for name in NAMES}
 
 
