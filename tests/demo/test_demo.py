@@ -17,7 +17,8 @@ BATCH = {"settings": json.dumps({"name": "nc_ttt", "norm": "batch"}), "checkpoin
 
 def test_every_method_is_shown_and_trained_methods_have_models_of_their_own():
     entries = digits_grid(MODELS, images=100).methods
-    assert {entry.method for entry in entries} == set(ncttt.METHODS)
+    # TTT-MAE needs a transformer, and the demonstration has a convolutional network.
+    assert {entry.method for entry in entries} == set(ncttt.METHODS) - {"ttt_mae"}
     own = {entry.method: entry.checkpoint for entry in entries if ncttt.METHODS[entry.method].has_branch}
     assert own == {method: MODELS[method] for method in METHODS if method != "source"}
 

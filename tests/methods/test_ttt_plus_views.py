@@ -108,6 +108,7 @@ def test_views_stay_in_range_and_layout(channels, layout):
 
 
 def test_every_image_and_every_view_is_drawn_for_itself():
+    torch.manual_seed(0)  # two views can be alike by chance
     same = batch(1).expand(8, -1, -1, -1)
     views = two_views(same)
     distance = torch.cdist(views.flatten(1), views.flatten(1)) + torch.eye(16)

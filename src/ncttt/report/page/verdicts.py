@@ -73,7 +73,7 @@ def _compare(store: Store, setup: Setup, line: MethodLine, other: MethodLine) ->
         second.label,
         checkpoint=first.checkpoint,
         data=setup.facets["data"],
-        settings=[first.settings, second.settings],
+        settings=sorted({row["settings"] for one in (line, other) for row in one.rows}),  # as the store has them
         stop=[first.stop, second.stop],
         **where,
     )
