@@ -1,6 +1,7 @@
 """`ncttt paper`: from nothing to a table, killed on the way; the outline; what is missing and what cannot be."""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -128,3 +129,12 @@ def test_figures_without_data_are_drawn_at_once(tmp_path, capsys):
     files = [Path(line) for line in capsys.readouterr().out.splitlines()]
     assert [file.name for file in files] == ["posterior.svg", "posterior.png", "beta.svg", "beta.png"]
     assert all(file.is_file() for file in files)
+
+
+@pytest.mark.filterwarnings("ignore:after epoch")  # a handful of images teaches no branch
+def test_figure_8_trains_every_pair_and_is_drawn(pacs, tmp_path, capsys):
+    assert main(paper("figure8", "--images", "8", root=pacs, out=tmp_path / "out")) == 0
+    assert [Path(line).name for line in capsys.readouterr().out.splitlines()] == ["layers.svg", "layers.png"]
+    trials = json.loads((tmp_path / "out/small/figure8/trials.json").read_text())
+    assert trials["exception"] is None
+    assert len(trials["trials"]) == 16

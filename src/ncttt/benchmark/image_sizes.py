@@ -17,7 +17,8 @@ def sized(draw: ImageDraw, grid: Grid, checkpoints: Iterable[str]) -> ImageDraw:
     """The draw with the size of its images and how they get it, if they come from files; else as it is."""
     if not draw.read().decoded:
         return draw
-    described = {name: description(name) for name in dict.fromkeys(checkpoints)}
+    told = grid.image_size is not None and grid.resize is not None  # as for a tuning, whose models are not trained yet
+    described = {} if told else {name: description(name) for name in dict.fromkeys(checkpoints)}
     size = grid.image_size
     if size is None:
         size = _common({name: side_of(facts["input_shape"], name) for name, facts in described.items()}, "image_size")
