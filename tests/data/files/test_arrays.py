@@ -112,6 +112,15 @@ def test_labels_out_of_range(cifar_c):
         load("cifar10-c", "test", cifar_c, "fog", 1)
 
 
+@pytest.mark.parametrize("label", [-1, 3])
+def test_a_damaged_label_is_found_whichever_severity_is_read(cifar_c, label):
+    labels = np.tile(np.arange(10), 5)
+    labels[37] = label
+    np.save(cifar_c / "CIFAR-10-C/labels.npy", labels)
+    with pytest.raises(InputError, match=rf"labels\.npy: .* found {label} for image 7 in block 4, 7 in block 1"):
+        load("cifar10-c", "test", cifar_c, corruption="fog", severity=1)
+
+
 def test_an_npz_file_in_disguise(cifar_c):
     with (cifar_c / "CIFAR-10-C/fog.npy").open("wb") as file:
         np.savez(file, images=np.zeros(3))

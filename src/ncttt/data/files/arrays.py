@@ -46,7 +46,19 @@ def read_block(
         )
     size = len(images) // len(severities)
     start = severities.index(severity) * size
-    return images[start : start + size], labels[start : start + size]
+    return images[start : start + size], _repeated(labels.reshape(-1, size), folder / "labels.npy")
+
+
+def _repeated(blocks: np.ndarray, path: Path) -> np.ndarray:
+    """The labels of one severity, which those of every other repeat; a block that differs is a sign of damage."""
+    odd = np.argwhere(blocks != blocks[0])
+    if len(odd):
+        block, image = odd[0]
+        raise InputError(
+            f"{path}: the labels of each severity must be the same; found {blocks[block, image]} for image {image} in "
+            f"block {block + 1}, {blocks[0, image]} in block 1"
+        )
+    return blocks[0]
 
 
 def severities_of(folder: Path) -> tuple[int, ...]:
