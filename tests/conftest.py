@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ncttt.data
-from ncttt.base.files import locked
+from ncttt.base.locks import locked
 
 # The networks here are tiny: a second thread costs more than it brings, above all when other processes run.
 torch.set_num_threads(1)

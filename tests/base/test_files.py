@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncttt import InputError
-from ncttt.base.files import locked, replace_file, replace_files, replacing, temporary
+from ncttt.base.files import replace_file, replace_files, replacing, waiting
+from ncttt.base.locks import alone_with, locked
 
 
 def names(folder: Path) -> list[str]:
@@ -42,10 +43,10 @@ def test_a_stream_takes_its_place_only_when_it_ends_well(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
-def test_two_streams_to_one_file_do_not_mix_with_names_of_their_own(tmp_path):
+def test_two_streams_to_one_file_do_not_mix(tmp_path):
     path = tmp_path / "a.txt"
-    with replacing(path, own_name=True) as first:
-        with replacing(path, own_name=True) as second:
+    with replacing(path) as first:
+        with replacing(path) as second:
             second.write(b"second")
             first.write(b"first, longer")
         assert path.read_bytes() == b"second"
@@ -83,8 +84,17 @@ def test_where_no_file_can_be_is_told_by_its_own_name(tmp_path):
     assert names(tmp_path) == ["folder"]
 
 
-def test_the_waiting_file_lies_beside_its_place():
-    assert temporary(Path("a/b.json")) == Path("a/.b.json.new")
+def test_what_a_killed_writer_left_is_found_and_swept_by_the_next(tmp_path):
+    path = tmp_path / "[b].json"
+    left = tmp_path / ".[b].json.abc.new"
+    left.write_bytes(b"half")
+    assert waiting(path) == [left]
+    with replacing(path) as file:
+        assert len(waiting(path)) == 1  # that which is being filled
+        replace_file(path, b"other")
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["[b].json"]
 
 
 def _hold(lock: Path, log: Path) -> None:

@@ -3,13 +3,16 @@
 The command line takes its options from `adapt_folders`, so that nothing here may import torch at the top.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ncttt import adapt, methods, zoo
-from ncttt.base.csv_files import Values, growing_csv
+from ncttt.base.csv_files import GrowingRows, Values, growing_csv
 from ncttt.base.errors import InputError
+from ncttt.base.files import check_place, is_special
+from ncttt.base.locks import alone_with
 from ncttt.base.progress import ProgressDisplay
 from ncttt.base.signals import listening
 
@@ -145,27 +148,38 @@ def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> B
 
 def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None:
     """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
-    if out == trace:
+    if not is_special(Path(out)) and Path(out).resolve() == Path(trace).resolve():
         raise InputError(f"predictions and trace need a file each; found {out} for both")
     progress = ProgressDisplay("batches", len(stream), lines=False)
-    with (
-        listening() as request,
-        growing_csv(out, PREDICTIONS) as images,
-        growing_csv(trace, TRACE) as batches,
-        progress,
-    ):
-        try:
-            for batch in stream:
-                images(prediction_rows(batch, tally.model.classes))
-                batches([trace_row(batch)])
-                tally.add(batch)
-                progress.advance()
-                if request.signal is not None:
-                    request.obey()
-        except BaseException:
-            if tally.images:
-                progress.say(f"ncttt: stopped; the {tally.images} predictions so far are in {out}")
-            raise
+    with ExitStack() as stack:
+        for path in (Path(out), Path(trace)):
+            check_place(path)
+            if not is_special(path):
+                stack.enter_context(alone_with(path))
+        predictions = stack.enter_context(_told(growing_csv(out, PREDICTIONS), tally, progress))
+        batches = stack.enter_context(growing_csv(trace, TRACE))
+        request = stack.enter_context(listening())
+        stack.enter_context(progress)
+        for batch in stream:
+            predictions(prediction_rows(batch, tally.model.classes))
+            batches([trace_row(batch)])
+            tally.add(batch)
+            progress.advance()
+            if request.signal is not None:
+                request.obey()
+
+
+@contextmanager
+def _told(growing: AbstractContextManager[GrowingRows], tally: "Tally", progress: ProgressDisplay) -> Iterator[GrowingRows]:
+    """Rows that grow; a run that stops early says where they are once the file has its last name."""
+    rows = None
+    try:
+        with growing as rows:
+            yield rows
+    except BaseException:
+        if rows is not None and tally.images:
+            progress.say(f"ncttt: stopped; the {tally.images} predictions so far are in {rows.path}")
+        raise
 
 
 def _predicted(logits: "Tensor", classes: Sequence[str] | None) -> tuple[list[Any], list[float]]:

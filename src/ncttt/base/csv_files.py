@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from uuid import uuid4
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import check_place, replace_file
+from ncttt.base.files import check_place, is_special, keep_mode, replace_file
 
 Values = Sequence[Any]
 
@@ -28,36 +29,47 @@ def csv_text(columns: Sequence[str], rows: Iterable[Values]) -> str:
 
 def write_csv(path: str | Path, columns: Sequence[str], rows: Iterable[Values]) -> None:
     """Write a CSV file whole."""
-    replace_file(Path(path), csv_text(columns, rows).encode())
+    replace_file(Path(path), csv_text(columns, rows).encode(errors="backslashreplace"))
+
+
+class GrowingRows:
+    """Adds rows to a CSV file when it is called; `path` is where they are now."""
+
+    def __init__(self, path: Path, file: IO[str], columns: Sequence[str]):
+        self.path, self.begun = path, False
+        self._file, self._columns = file, columns
+
+    def __call__(self, rows: Iterable[Values]) -> None:
+        text = csv_text(self._columns, rows)
+        self._file.write(text.partition("\n")[2] if self.begun else text)
+        self._file.flush()
+        self.begun = True
 
 
 @contextmanager
-def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[Callable[[Iterable[Values]], None]]:
+def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[GrowingRows]:
     """Rows are on the disk as soon as they are added; the file has its name, however the `with` block ends.
 
-    Until then they are in `<name>.part`, so that a file of that name from before is not lost to a run without rows.
+    Until then they are in a file of their own beside it, `<name>.<letters>.part`, so that a file of that name from
+    before is not lost to a run without rows. A device or a pipe gets the rows themselves.
     """
     path = Path(path)
-    part = path.with_name(f"{path.name}.part")
     check_place(path)
+    special = is_special(path)
+    part = path if special else path.with_name(f"{path.name}.{uuid4().hex[:8]}.part")
     try:
-        file = part.open("w", newline="", encoding="utf-8")
+        # Names of files that are not UTF-8 are written escaped.
+        file = part.open("w" if special else "x", newline="", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
-    begun = False
-
-    def add(rows: Iterable[Values]) -> None:
-        nonlocal begun
-        text = csv_text(columns, rows)
-        file.write(text.partition("\n")[2] if begun else text)
-        file.flush()
-        begun = True
-
+    rows = GrowingRows(part, file, columns)
     try:
         with file:
-            yield add
+            yield rows
     finally:
-        if begun:
+        if not special and rows.begun:
+            keep_mode(path, part)
             part.replace(path)
-        else:
+            rows.path = path
+        elif not special:
             part.unlink()

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ncttt.base.errors import InputError
+from ncttt.base.locks import alone_with
 from ncttt.base.progress import ProgressDisplay
 from ncttt.benchmark import executors
 from ncttt.benchmark.cell import Cell
@@ -70,7 +71,7 @@ def run_cells(
     place = cache_beside(store.path) if cache is None else Path(cache).absolute()
     work = partial(measure, cache=place, methods=METHODS.addresses)
     failures: Failures = []
-    with _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
+    with alone_with(store.path), _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
         say = (lambda line: None) if display is None else display.say
         decode_files((scenario for cell in missing for scenario in cell.scenarios), place, say)
         for cell, result in (executor or Here()).run(work, missing):

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ncttt.base.files import locked, replacing
+from ncttt.base.files import replacing
+from ncttt.base.locks import locked
 
 Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces
 
@@ -41,7 +42,7 @@ def whole(array: np.ndarray) -> Content:
 
 def _write(path: Path, shape: tuple[int, ...], kind: Any, pieces: Iterator[np.ndarray]) -> None:
     """Piece by piece; on a file system without locks two processes may be at it."""
-    with replacing(path, own_name=True) as file:
+    with replacing(path) as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
         for piece in pieces:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ncttt.base.errors import InputError
 from ncttt.base.files import name_the_file
+from ncttt.base.locks import alone_with
 from ncttt.base.progress import ProgressDisplay
 from ncttt.data.corruptions import metadata
 from ncttt.data.corruptions.contact_sheet import contact_sheet
@@ -55,7 +56,8 @@ def corrupt_set(
     _check_before_decoding(data, Path(out), names, severities, seed, workers, constants, frost, skip_bad)
     if skip_bad:
         data = load(name, split, root, image_size=image_size, resize=resize, skip_bad=True)
-    with decoded(data.images, Path(out)) as images:
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    with alone_with(Path(out)), decoded(data.images, Path(out)) as images:
         return generate(
             images,
             data.labels,

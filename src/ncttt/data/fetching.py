@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ncttt.base.errors import InputError, Unreachable
+from ncttt.base.locks import alone_with
 from ncttt.data.files.archives import put_in_place, scratch, unpack
 from ncttt.data.files.arrays import MAKING, check_made
 from ncttt.data.files.checksums import mismatches
@@ -42,12 +43,18 @@ def get(
         say(f"{name} is already in {chosen.where(where)}")
         return chosen.where(where)
     _keep_made(name, folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with alone_with(folder):
+        _fetch(chosen, folder, progress, say)
+    return folder
+
+
+def _fetch(chosen: DataSet, folder: Path, progress: Progress | None, say: Said) -> None:
     try:
         _from_home(chosen, folder, progress, say)
     except Unreachable as error:
         say(str(error))
         _from_second_source(chosen, folder, str(error), say)
-    return folder
 
 
 def _complete(chosen: DataSet, folder: Path) -> bool:

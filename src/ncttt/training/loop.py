@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -94,7 +94,11 @@ class _Training:
         return len(self.progress.history) * self.steps_per_epoch + self.progress.step
 
     def run(self, resume: bool, about: dict[str, Any]) -> None:
-        """Train what is left, then calibrate and write the model."""
+        """Train what is left, then calibrate and write the model; nobody else writes to the run folder meanwhile."""
+        with nullcontext() if self.folder is None else self.folder.alone():
+            self._run(resume, about)
+
+    def _run(self, resume: bool, about: dict[str, Any]) -> None:
         if self.folder is not None:
             self.progress = self.folder.begin(self._config() | {"about": about}, resume)
             self._check_together()

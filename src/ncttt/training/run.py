@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from torch.optim import Optimizer
 
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
+from ncttt.base.locks import alone_with
 from ncttt.base.provenance import origin
 from ncttt.data import Batches
 from ncttt.model.branched import Branched
@@ -63,6 +65,13 @@ class Run:
     def begun(self) -> bool:
         """Whether there is a state to resume from."""
         return (self.folder / STATE).is_file()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the folder to this training: two at a time would mix their files."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with alone_with(self.folder) if self.writes else nullcontext():
+            yield
 
     def begin(self, config: dict[str, Any], resume: bool) -> Progress:
         """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""

@@ -14,7 +14,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.base.files import replace_files, temporary
+from ncttt.base.files import replace_files, waiting
 from ncttt.base.seeding import seeded
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
@@ -185,13 +185,21 @@ def _read_description(path: Path) -> dict[str, Any]:
 
 def _waiting(path: Path) -> Path | None:
     """The description that a kill kept from taking its place beside weights that had taken theirs."""
-    waiting = temporary(path)
-    try:
-        expected = json.loads(waiting.read_text())["weights_sha256"]
-        weights = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
-    except (OSError, ValueError, KeyError, TypeError):
+    files = waiting(path)
+    if not files:
         return None
-    return waiting if weights == expected else None
+    try:
+        weights = hashlib.sha256((path.parent / WEIGHTS).read_bytes()).hexdigest()
+    except OSError:
+        return None
+    return next((file for file in files if _digest_in(file) == weights), None)
+
+
+def _digest_in(description: Path) -> str | None:
+    try:
+        return json.loads(description.read_text())["weights_sha256"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import temporary
+from ncttt.base.files import waiting
 from ncttt.data.corruptions import CORRUPTIONS, corrupt, generate, generation
 
 NAMES = ["fog", "gaussian_noise", "jpeg_compression"]
@@ -160,8 +160,8 @@ def test_a_killed_run_redoes_the_file_in_hand_and_gives_the_same_bytes(tmp_path,
     whole = generate(images, labels, tmp_path / "whole", corruptions=NAMES, workers=1)
     out = tmp_path / "killed"
     run = subprocess.Popen([sys.executable, "-c", SLOW_RUN, str(out)])
-    half = temporary(out / "gaussian_noise.npy")
-    wait_for(lambda: half.exists() and half.stat().st_size > 2 * 10 * 32 * 32 * 3, run)
+    enough = 2 * 10 * 32 * 32 * 3
+    wait_for(lambda: any(half.stat().st_size > enough for half in waiting(out / "gaussian_noise.npy")), run)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
     assert (out / "fog.npy").read_bytes() == (whole / "fog.npy").read_bytes()
@@ -279,7 +279,7 @@ def test_the_rest_of_a_run_with_another_seed_is_not_mixed_in(tmp_path, small_pie
 
     def stop(done, total):
         if done >= 10:
-            temporary(killed / "fog.npy").rename(tmp_path / "half")  # Ctrl-C removes it, a kill would not
+            waiting(killed / "fog.npy")[0].rename(tmp_path / "half")  # Ctrl-C removes it, a kill would not
             raise KeyboardInterrupt
 
     with pytest.raises((KeyboardInterrupt, FileNotFoundError)):
@@ -288,7 +288,7 @@ def test_the_rest_of_a_run_with_another_seed_is_not_mixed_in(tmp_path, small_pie
         generate(*a_set(), killed, seed=2, **options)
     for path in killed.iterdir():
         path.unlink()
-    (tmp_path / "half").rename(temporary(killed / "fog.npy"))
+    (tmp_path / "half").rename(killed / ".fog.npy.left.new")
     generate(*a_set(), killed, seed=2, **options)
     assert contents(killed) == contents(fresh)
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from ncttt import benchmark
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_files
+from ncttt.base.locks import alone_with
 from ncttt.report import page
 from ncttt.report.accuracy import Row, tables
 from ncttt.report.names import spelled
@@ -91,7 +92,8 @@ def write_page(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"a report is written into a folder; {folder} is a file")
     folder.mkdir(parents=True, exist_ok=True)
-    replace_files({folder / name: text.encode() for name, text in contents.items()})
+    with alone_with(folder):
+        replace_files({folder / name: text.encode() for name, text in contents.items()})
     return folder / PAGE
 
 
