@@ -9,7 +9,7 @@ import pytest
 
 from ncttt import InputError
 from ncttt.base.files import replace_file, replace_files, replacing, waiting
-from ncttt.base.locks import alone_with, locked
+from ncttt.base.locks import locked
 
 
 def names(folder: Path) -> list[str]:

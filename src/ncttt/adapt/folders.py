@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
 from ncttt.adapt.adapter import Adapter
@@ -19,7 +18,8 @@ from ncttt.adapt.arguments import Stop
 from ncttt.adapt.batch import Trace
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
-from ncttt.data.files.image_files import decode, image_files
+from ncttt.data.files.finding import image_files
+from ncttt.data.files.image_files import decode, opened
 from ncttt.data.files.prefetch import prefetch
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side, side_of
 from ncttt.methods import Method, Source
@@ -180,7 +180,7 @@ def read_batch(batch: FileBatch, size: int, resize: str, skip_bad: bool) -> Read
 def warn_of_other_size(file: str, size: int, resize: str) -> None:
     """Warn if an image is of another size, and so will be cut and scaled."""
     try:
-        with Image.open(file) as image:
+        with opened(Path(file)) as image:
             width, height = image.size
     except Exception:  # what cannot be read is told when it is read
         return

@@ -4,7 +4,7 @@ The command line takes its options from `adapt_folders`, so that nothing here ma
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -156,7 +156,7 @@ def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None
             check_place(path)
             if not is_special(path):
                 stack.enter_context(alone_with(path))
-        predictions = stack.enter_context(_told(growing_csv(out, PREDICTIONS), tally, progress))
+        predictions = stack.enter_context(_told(out, tally, progress))
         batches = stack.enter_context(growing_csv(trace, TRACE))
         request = stack.enter_context(listening())
         stack.enter_context(progress)
@@ -170,11 +170,11 @@ def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None
 
 
 @contextmanager
-def _told(growing: AbstractContextManager[GrowingRows], tally: "Tally", progress: ProgressDisplay) -> Iterator[GrowingRows]:
-    """Rows that grow; a run that stops early says where they are once the file has its last name."""
+def _told(out: str, tally: "Tally", progress: ProgressDisplay) -> Iterator[GrowingRows]:
+    """The rows of the predictions; a run that stops early says where they are once the file has its last name."""
     rows = None
     try:
-        with growing as rows:
+        with growing_csv(out, PREDICTIONS) as rows:
             yield rows
     except BaseException:
         if rows is not None and tally.images:

@@ -15,6 +15,15 @@ class Unreachable(InputError):
     """The address cannot be had now; another source may do."""
 
 
+def printable(text: str) -> str:
+    r"""A text as one line that cannot steer a terminal: control characters and bytes that are no UTF-8 are escaped.
+
+    >>> print(printable("a\nb \x1b[31m \udcff é"))
+    a\nb \x1b[31m \udcff é
+    """
+    return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.
 

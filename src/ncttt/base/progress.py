@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ncttt.base.errors import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -58,7 +60,7 @@ class ProgressDisplay:
         self.done, self.total = done, self.total if total is None else total
         self._state = self._state if state is None else state
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=self.total, state=self._state)
+            self._bar.update(self._task, completed=done, total=self.total, state=printable(self._state))
         elif self.lines and (time.monotonic() - self._told >= SECONDS or done == self.total):
             self._told = time.monotonic()
             left = "" if self.total is None else f", {clock(self.seconds_left())} left"
@@ -67,6 +69,7 @@ class ProgressDisplay:
 
     def say(self, text: str) -> None:
         """A line of its own, above the bar."""
+        text = printable(text)
         if self._bar is not None:
             self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from ncttt import __version__
-from ncttt.base.errors import InputError
+from ncttt.base.errors import InputError, printable
 from ncttt.cli.catalogue import find
 from ncttt.cli.help import group_help
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (InputError, OSError) as error:
         if debug:
             raise
-        print(f"ncttt: {error}", file=sys.stderr)
+        print(f"ncttt: {printable(str(error))}", file=sys.stderr)
         return 2
     return 0
 

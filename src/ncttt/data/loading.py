@@ -9,8 +9,8 @@ import numpy as np
 from ncttt.base.errors import InputError, nearest
 from ncttt.data.corruptions.apply import check, corrupt
 from ncttt.data.files.arrays import read_made
+from ncttt.data.files.finding import subfolders
 from ncttt.data.files.folders import IMAGE_SIZE, LIST, folder
-from ncttt.data.files.image_files import subfolders
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.data.files.splits import held_out

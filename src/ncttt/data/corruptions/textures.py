@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from scipy import ndimage
 
 from ncttt.base.errors import InputError
-from ncttt.data.files.image_files import to_rgb
+from ncttt.data.files.image_files import opened, to_rgb
 
 Array = np.ndarray
 _SHRUNK = 5  # by how much the benchmark shrinks its photographs for images of 32 pixels
@@ -58,7 +58,7 @@ def _read_all(stamps: tuple[tuple[str, int], ...], height: int, width: int, fact
 
 def _read(path: str) -> Array:
     try:
-        with Image.open(path) as file:
+        with opened(Path(path)) as file:
             return np.asarray(to_rgb(file))
     except Exception as error:  # a damaged file can fail anywhere inside a decoder
         raise InputError(f"cannot read the frost photograph {path!r}: {error}") from error

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.files.image_files import LazyImages, image_files, subfolders
+from ncttt.data.files.finding import image_files, subfolders
+from ncttt.data.files.image_files import LazyImages
 from ncttt.data.files.imageset import MOST_CLASSES, ImageSet
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side
 

@@ -1,7 +1,12 @@
-"""Image files: found below a folder, and decoded to uint8 arrays of one size, whatever their mode."""
+"""Image files decoded to uint8 arrays of one size, whatever their mode.
+
+Which decoder reads a file is decided here, not by its content: a file that claims another format is refused, and so is
+one of more pixels than the limit, before any of them is decoded.
+"""
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +19,8 @@ from PIL import ExifTags, Image
 from ncttt.base.errors import InputError
 from ncttt.data.files.resizing import SQUARE, check_image_size, kept_part, shorter_side
 
-EXTENSIONS = frozenset([".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"])
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+MOST_PIXELS = 89_000_000  # below that at which Pillow begins to warn; 267 MB as RGB
 DECODING = 1  # to be raised when the same file is decoded to other pixels: rows know image files by their contents
 # How to turn a picture upright that a camera has stored turned, by the orientation it noted.
 UPRIGHT = {
@@ -37,14 +43,20 @@ def decode(path: Path, size: int, resize: str = SQUARE) -> np.ndarray:
 def decode_hashed(path: Path, size: int, resize: str = SQUARE) -> tuple[np.ndarray, bytes]:
     """The same, with the SHA-256 of the very bytes that were decoded."""
     with _naming(path):
-        content = path.read_bytes()
+        content = _content(path)
         return _pixels(BytesIO(content), size, resize), hashlib.sha256(content).digest()
 
 
 def hash_of(path: Path) -> bytes:
     """The SHA-256 of a file."""
     with _naming(path):
-        return hashlib.sha256(path.read_bytes()).digest()
+        return hashlib.sha256(_content(path)).digest()
+
+
+def _content(path: Path) -> bytes:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise InputError("it is no regular file")  # a pipe would keep us waiting
+    return path.read_bytes()
 
 
 @contextmanager
@@ -57,8 +69,20 @@ def _naming(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read as an image ({error})") from error
 
 
+@contextmanager
+def opened(file: Path | BytesIO) -> Iterator[Image.Image]:
+    """An image of a format and a size that we decode; nothing of it is decoded yet."""
+    if isinstance(file, Path) and not stat.S_ISREG(file.stat().st_mode):
+        raise InputError("it is no regular file")  # a pipe would keep us waiting
+    # Pillow's own limit is a warning that depends on a global; ours is checked right after the header is read.
+    with Image.open(file, formats=FORMATS) as image:
+        if image.width * image.height > MOST_PIXELS:
+            raise InputError(f"{image.width} x {image.height} pixels; at most {MOST_PIXELS:,} are decoded")
+        yield image
+
+
 def _pixels(file: Path | BytesIO, size: int, resize: str) -> np.ndarray:
-    with Image.open(file) as image:
+    with opened(file) as image:
         turn = UPRIGHT.get(_orientation(image))
         stored = to_rgb(image)
     return np.asarray(fit(stored if turn is None else stored.transpose(turn), size, resize))
@@ -79,20 +103,26 @@ def to_rgb(image: Image.Image) -> Image.Image:
     (255, 255, 255)
     """
     if image.mode.startswith("I") or image.mode == "F":
-        grey = np.asarray(image, dtype=np.float64)
-        # Pillow reads 16-bit files as "I;16" or, in some formats, as "I"; both go up to 65535.
-        scaled = grey / 257 if image.mode.startswith("I") else _floats(grey)
-        image = Image.fromarray(np.clip(np.round(scaled), 0, 255).astype(np.uint8))
+        image = Image.fromarray(_eight_bit(np.asarray(image)) if image.mode.startswith("I") else _floats(image))
     if image.mode == "P":
         image = image.convert("RGBA")
     return image.convert("RGB")
 
 
-def _floats(grey: np.ndarray) -> np.ndarray:
+def _eight_bit(grey: np.ndarray) -> np.ndarray:
+    """Pillow reads 16-bit files as "I;16" or, in some formats, as "I"; both go up to 65535, and 255 * 257 is that."""
+    whole = np.clip(grey, 0, 65535).astype(np.int32)
+    whole += 128  # rounds to the nearest: no whole number is halfway between two multiples of 257
+    whole //= 257
+    return whole.astype(np.uint8)
+
+
+def _floats(image: Image.Image) -> np.ndarray:
+    grey = np.asarray(image, dtype=np.float64)
     low, high = grey.min(), grey.max()
     if not 0 <= low <= high <= 255:
         raise InputError(f"float values from {low} to {high}; expected 0 to 1 or 0 to 255")
-    return grey * 255 if high <= 1 else grey
+    return np.round(grey * 255 if high <= 1 else grey).astype(np.uint8)
 
 
 def fit(image: Image.Image, size: int, resize: str = SQUARE) -> Image.Image:
@@ -153,27 +183,3 @@ class LazyImages:
         except InputError as error:
             return str(error)
         return None
-
-
-def subfolders(path: Path) -> list[str]:
-    """The names of the folders in `path`, sorted, without those that programs leave behind."""
-    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and _visible(entry.name))
-
-
-def _visible(name: str) -> bool:
-    # .ipynb_checkpoints, macOS's ._a.png and its __MACOSX are no classes and no images.
-    return not name.startswith(".") and name != "__MACOSX"
-
-
-def image_files(path: Path) -> list[str]:
-    """The paths of the images below a folder, sorted, without what programs leave behind."""
-    # Strings and os.walk, not Path objects: VisDA-C has 280,000 files.
-    paths = []
-    for folder, inner, files in os.walk(path):
-        inner[:] = filter(_visible, inner)
-        paths += [os.path.join(folder, file) for file in files if _visible(file) and _is_image(file)]
-    return sorted(paths)
-
-
-def _is_image(file: str) -> bool:
-    return os.path.splitext(file)[1].lower() in EXTENSIONS
