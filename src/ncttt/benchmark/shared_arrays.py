@@ -1,10 +1,17 @@
-"""Arrays that the processes of a machine share: `.npy` files, made once by the first process that needs them."""
+"""Arrays that the processes of a machine share: `.npy` files, made once by the first process that needs them.
+
+A digest of its name and content follows the array in its file, and is compared when a process opens it: a file that was
+cut off, changed or put under another name is made again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +20,22 @@ import numpy as np
 from ncttt.base.files import replacing
 from ncttt.base.locks import locked
 
+CHUNK = 1 << 16
 Content = tuple[tuple[int, ...], Any, Iterator[np.ndarray]]  # of an array's file: shape, kind and pieces
 
 
 def shared(path: Path, make: Callable[[], Content]) -> np.ndarray:
-    """A memory map of the array in a file, which `make` gives the content of unless the file is there."""
-    if not path.exists():
+    """A memory map of the array in a file, which `make` gives the content of unless the file is there and whole."""
+    try:
+        return _opened(path)
+    except (OSError, ValueError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.with_suffix(".lock")):
-            if not path.exists():
-                _write(path, *make())
-    return _opened(path)
+    with locked(path.with_suffix(".lock")):
+        try:
+            return _opened(path)  # another process may have been quicker
+        except (OSError, ValueError):
+            _write(path, *make())
+            return _opened(path)
 
 
 def let_go(array: np.ndarray) -> None:
@@ -42,13 +54,29 @@ def whole(array: np.ndarray) -> Content:
 
 def _write(path: Path, shape: tuple[int, ...], kind: Any, pieces: Iterator[np.ndarray]) -> None:
     """Piece by piece; on a file system without locks two processes may be at it."""
-    with replacing(path) as file:
-        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        for piece in pieces:
-            file.write(np.ascontiguousarray(piece).data)
+    running = _beginning(path)
+    with replacing(path) as file, BytesIO() as header:
+        described = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(header, described)
+        for part in chain([header.getvalue()], (np.ascontiguousarray(piece).data for piece in pieces)):
+            running.update(part)
+            file.write(part)
+        file.write(running.digest())
 
 
 @lru_cache(maxsize=64)
 def _opened(path: Path) -> np.ndarray:
+    """The array in a file whose digest is right; a `ValueError` says that it is not."""
+    running = _beginning(path)
+    with path.open("rb") as file:
+        left = path.stat().st_size - running.digest_size
+        while left > 0 and (part := file.read(min(left, CHUNK))):
+            running.update(part)
+            left -= len(part)
+        if file.read() != running.digest():
+            raise ValueError(f"{path} is damaged")
     return np.load(path, mmap_mode="r")
+
+
+def _beginning(path: Path) -> Any:
+    return hashlib.sha256(path.name.encode())
