@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_grid
 
+import small_grid
 from ncttt.benchmark import run_grid
 from ncttt.benchmark.shared_arrays import _opened, shared, whole
 

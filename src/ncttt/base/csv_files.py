@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -14,6 +16,8 @@ from ncttt.base.errors import InputError
 from ncttt.base.files import check_place, is_special, keep_mode, replace_file
 
 Values = Sequence[Any]
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Values]) -> str:
@@ -22,9 +26,32 @@ def csv_text(columns: Sequence[str], rows: Iterable[Values]) -> str:
     >>> csv_text(["name", "accuracy"], [["a, b", 0.5]])
     'name,accuracy\\n"a, b",0.5\\n'
     """
+    return "".join(map(_line, chain([columns], rows)))
+
+
+def _line(values: Values) -> str:
+    # With a plain "\n" at the end of lines, Python before 3.13 would not quote a cell that holds a "\r".
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    return text.getvalue()
+    csv.writer(text, lineterminator="\r\n").writerow(map(guarded, values))
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def guarded(value: Any) -> Any:
+    """A value for a cell: a text that a spreadsheet would run as a formula gets an apostrophe, which stops it.
+
+    >>> guarded("=1+2"), guarded("cat"), guarded(-0.5), guarded("-0.5")
+    ("'=1+2", 'cat', -0.5, '-0.5')
+    """
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value) else value
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` made a cell of.
+
+    >>> unguarded(guarded("'=x")), unguarded("'tis")
+    ("'=x", "'tis")
+    """
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def write_csv(path: str | Path, columns: Sequence[str], rows: Iterable[Values]) -> None:

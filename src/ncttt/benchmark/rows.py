@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -54,6 +56,10 @@ COLUMNS = {
 PUBLISHED, MADE = "published", "made"  # `constants` of corrupted images that are read, not made for the grid
 RENAMED = {"pictures": "images_digest"}  # columns that older files have
 NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
+SHARES = ("accuracy", "class_accuracy", "ece", "shift_before", "shift_after")  # from 0 to 1
+SIGNED = ("nll",)
+JSON = ("accuracy_at", "accuracy_of_parts", "settings")
+LARGEST = 2**63 - 1  # that SQLite can keep
 Row = dict[str, Any]
 
 
@@ -80,7 +86,7 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 def read_csv(path: Path) -> Iterator[Row]:
     """The rows of a CSV that a store exported."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets begin a file with a mark
             reader = csv.DictReader(file)
             missing = [name for name in NEEDED if name not in (reader.fieldnames or [])]
             if missing:
@@ -93,19 +99,53 @@ def read_csv(path: Path) -> Iterator[Row]:
 
 def _row(line: dict[str, str], where: str) -> Row:
     row = {name: _parsed(line.get(name), kind, f"{where}, {name}") for name, kind in COLUMNS.items()}
-    for name in NEEDED:
-        if row[name] is None:
-            raise InputError(f"{where}: {name} is missing")
-    return row
+    return check_row(row, where)
 
 
 def _parsed(text: str | None, kind: str, where: str) -> Any:
     if not text:
         return None
     try:
-        return {WHOLE: int, REAL: float}.get(kind, str)(text)
+        return {WHOLE: int, REAL: float}.get(kind, csv_files.unguarded)(text)
     except ValueError:
-        raise InputError(f"{where}: {text!r} is no number") from None
+        raise InputError(f"{where}: {text!r:.60} is no number") from None
+
+
+def check_row(row: Row, where: str) -> Row:
+    """The row as it is, or an `InputError` that names the first value which no measurement gives."""
+    for name in NEEDED:
+        if row.get(name) is None:
+            raise InputError(f"{where}: {name} is missing")
+    for name, kind in COLUMNS.items():
+        value = row.get(name)
+        if value is not None and not _possible(name, kind, value):
+            raise InputError(f"{where}, {name}: {value!r:.60} is not possible; expected {_expected(name, kind)}")
+    return row
+
+
+def _possible(name: str, kind: str, value: Any) -> bool:
+    if name in JSON:
+        return isinstance(value, str) and _is_object(value)
+    if kind not in (WHOLE, REAL):
+        return isinstance(value, str)
+    if not isinstance(value, int | float) or not math.isfinite(value) or (kind == WHOLE and value != int(value)):
+        return False
+    return 0 <= value <= (1 if name in SHARES else LARGEST) or name in SIGNED
+
+
+def _expected(name: str, kind: str) -> str:
+    if name in SHARES:
+        return "a share from 0 to 1"
+    if name in JSON:
+        return "a JSON object"
+    return {WHOLE: "a whole number from 0", REAL: "a finite number from 0"}.get(kind, "a text")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.benchmark.rows import COLUMNS, RENAMED, Row, read_csv, upgraded, write_csv, write_parquet
+from ncttt.benchmark.rows import COLUMNS, RENAMED, Row, check_row, read_csv, upgraded, write_csv, write_parquet
 from ncttt.benchmark.schema import open_store, transaction
 
 HOW = "rows come from `ncttt bench --store FILE.sqlite`, or from `ncttt rows export`"
@@ -188,4 +188,4 @@ def read_rows(path: str | Path) -> list[Row]:
         if file.read(15) != b"SQLite format 3":
             raise InputError(f"{path} is neither a store of rows nor a .csv; {HOW}")
     with Store(path, read_only=True) as store:
-        return store.rows()
+        return [check_row(row, f"{path}, {row['key']}") for row in store.rows()]
