@@ -37,17 +37,17 @@ zoo: $(READY)
 	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 zoo-digits: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/digits.yaml --resume
+	$(BIN)/ncttt train --config digits --resume
 	$(BIN)/python -m ncttt.zoo runs/digits digits-small-ncttt
 
 $(SHORT:%=zoo-%): zoo-start
 zoo-ttt-flow: zoo-source
 zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/cifar10-$*.yaml --resume
+	$(BIN)/ncttt train --config cifar10-$* --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
 
 zoo-vit-ttt-mae: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/cifar10-vit-ttt-mae.yaml --resume
+	$(BIN)/ncttt train --config cifar10-vit-ttt-mae --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-vit-ttt-mae cifar10-vit-ttt-mae
 
 check: $(DEV_READY)
