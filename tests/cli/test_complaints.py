@@ -18,7 +18,11 @@ WRONG = {
     ("train", "--data", "a", "--out", "b", "--mean", "3"): "mean must be a list such as [A, B]; found '3'",
     ("train", "--data", "a", "--out", "b", "--recipe.branch", "no"): "recipe.branch must be joint or only; found 'no'",
     ("train", "--data", "a", "--out", "b", "--resume", "maybe"): "resume must be true or false; found 'maybe'",
-    ("train", "--config", "nowhere.yaml"): "nowhere.yaml (see ncttt train --help)",
+    ("train", "--config", "nowhere.yaml"): "there is no configuration nowhere.yaml; there are: ",
+    ("train", "--config", "digit"): "there is no configuration digit; did you mean 'digits'? (see ncttt train --help)",
+    ("train", "--config=digit"): "there is no configuration digit; did you mean 'digits'?",
+    ("bench", "--config", "severity5_online"): "there is no configuration severity5_online; did you mean 'study/",
+    ("demo", "--config", "nowhere.yaml"): "nowhere.yaml (see ncttt demo --help)",
     ("train", "--recipe", "nowhere.yaml", "--data", "a"): "there is no configuration nowhere.yaml",
     ("completion", "csh"): "shell must be bash or zsh or fish or tcsh; found 'csh'",
 }

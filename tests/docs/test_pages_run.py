@@ -1,7 +1,6 @@
 """What the pages show is run, page by page in a folder of its own; `make docs-check`. Some minutes."""
 
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -15,7 +14,7 @@ LEFT_OUT = (
     ("", "ncttt paper", "run by the tests of the paper"),
     ("", "ncttt data get", "fetches; tested by `make test-network`"),
     ("", "cifar10c", "takes hours"),
-    ("", "configs/study/", "takes hours"),
+    ("", "--config study/", "takes hours"),
     ("", "ncttt data check cifar10", "needs CIFAR-10"),
     ("", "ncttt data corrupt cifar10", "needs CIFAR-10"),
     ("README", "ncttt demo", "run by `make demo`"),
@@ -50,7 +49,6 @@ def test_a_page_runs(page, tmp_path, monkeypatch):
     kept = [step for step in steps(page) if reason(step) is None]
     if not kept:
         pytest.skip("nothing on this page is run")
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "a_page"}
     for step in kept:

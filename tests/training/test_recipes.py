@@ -8,7 +8,7 @@ import torch
 import yaml
 
 import ncttt
-from ncttt import InputError, Recipe, models
+from ncttt import InputError, Recipe, configs, models
 from ncttt.base.optimizers import OPTIMIZERS, make_optimizer
 from ncttt.methods.settings import method_from
 from ncttt.training import Job, read_job
@@ -16,8 +16,7 @@ from ncttt.training.recipe import AUGMENTATIONS, PRECISIONS
 from ncttt.training.schedules import SCHEDULES, factor
 from ncttt.training.stepping import Stepper, augmentation
 
-CONFIGS = Path(__file__).parents[2] / "configs"
-TRAININGS = sorted([*CONFIGS.glob("cpu/*.yaml"), CONFIGS / "tune/one-epoch.yaml"])
+TRAININGS = sorted((configs.HOME / "train").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(

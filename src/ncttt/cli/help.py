@@ -16,7 +16,8 @@ COMMON = {
     "-h, --help": "Show this help; after the name of a command, that of the command.",
     "--version": "Show the version.",
     "--debug": "Show where an error came from, instead of one line about it.",
-    "--config FILE": "Take options from a YAML file; those on the command line go before.",
+    "--config FILE": "Take options from a YAML file, or by its name from one that ships, such as digits; those on the "
+    "command line go before.",
     "--print-config": "Print all options as such a file, and do nothing.",
 }
 Lines = list[str]

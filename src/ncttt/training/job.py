@@ -10,6 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentError, ArgumentParser
 
 from ncttt.base.errors import InputError
+from ncttt.configs import find
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side
 from ncttt.training.recipe import Recipe
 
@@ -72,14 +73,14 @@ class Job:
 
 
 def read_job(path: str | Path) -> Job:
-    """The training that a configuration file of `ncttt train` describes, whatever it says of where and how to run it.
+    """The training that a configuration of `ncttt train` describes, whatever it says of where and how to run it.
+
+    It is given by the path of a file, or by the name of one that ships.
 
     jsonargparse reads it, as the command does, so that both take the same files: 1e-3 is a number, for example, which
     plain YAML takes for a text.
     """
-    if not Path(path).is_file():
-        raise InputError(f"there is no configuration {path}")
-    return _parsed(lambda parser: parser.parse_path(str(path)), str(path))
+    return _parsed(lambda parser: parser.parse_path(str(find("train", path))), str(path))
 
 
 def job_from(settings: Mapping[str, Any], name: str) -> Job:

@@ -11,7 +11,7 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark.grid import BLEND, Grid
 
 STORE = "runs/bench.sqlite"
-EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
+EXAMPLE = "ncttt bench --config digits --seeds '[0, 1]' --store runs/bench.sqlite"
 GROUP = "measure"
 
 

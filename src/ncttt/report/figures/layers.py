@@ -92,8 +92,8 @@ def scale_of(trials: Sequence[Trial]) -> str:
     if not every or len(varied) != 1 or not all({LAYER, varied[0]} <= settings.keys() for settings in every):
         tried = ", ".join(every[0]) if every else "no trials"
         raise InputError(
-            f"the tuning must vary {LAYER} and one of {' and '.join(SIGMAS)}, as configs/tune/layer-sigma.yaml does; "
-            f"found {tried}"
+            f"the tuning must vary {LAYER} and one of {' and '.join(SIGMAS)}, as `ncttt tune --config layer-sigma` "
+            f"does; found {tried}"
         )
     return varied[0]
 
