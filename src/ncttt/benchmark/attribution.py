@@ -99,7 +99,7 @@ def plans(grid: Grid, blend: str = BLEND) -> list[Plan]:
     """Five variants for each method of the grid that learns; the others have nothing to divide."""
     cells_of(grid)  # refuses entries that contradict each other
     variants: dict[Subject, dict[str, list[Cell]]] = {}
-    for entry in grid.methods:
+    for entry in grid.entries:
         if not METHODS.find(entry.method).learns:
             continue
         for checkpoint in checkpoints_of(entry):

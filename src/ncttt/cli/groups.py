@@ -42,6 +42,7 @@ OPTIONS = {
         "methods",
         "method_settings",
         "settings",
+        "set",
         "train",
         "trained",
         "one_by_one",

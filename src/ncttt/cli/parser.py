@@ -11,6 +11,7 @@ from jsonargparse import ArgumentParser, auto_cli, capture_parser
 from ncttt.cli.catalogue import Command
 from ncttt.cli.complaints import complaint
 from ncttt.cli.help import command_help
+from ncttt.cli.lists import gathered, items_of
 
 
 def run_command(command: Command, arguments: Sequence[str]) -> None:
@@ -27,8 +28,13 @@ def parser_of(command: Command) -> ArgumentParser:
 class Parser(ArgumentParser):
     """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
 
-    A tuple of words, and a list of them that is no option, are given word by word: `--images one two`.
+    Lists are written in any of the ways of `ncttt.cli.lists`; a tuple of words, and a list of them that is no option,
+    word by word, too: `--images one two`.
     """
+
+    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:
+        """Parse the words of a command."""
+        return super().parse_args(gathered(sys.argv[1:] if args is None else args, self), *rest, **kwargs)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         positional = not args[0].startswith("-")
@@ -42,6 +48,10 @@ class Parser(ArgumentParser):
         if action is not None:  # as for a group of options
             action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
         return action
+
+    def _get_values(self, action: Any, arg_strings: list[str]) -> Any:
+        several = action.nargs == "+" and not action.option_strings
+        return super()._get_values(action, items_of(arg_strings) if several else arg_strings)
 
     def _parse_optional(self, arg_string: str) -> Any:
         # jsonargparse knows that this option needs no value by its name with an underscore alone.
