@@ -51,6 +51,19 @@ def test_iterations_show_one_span_in_every_panel():
         assert all(low < value < high for line in axes.lines for value in line.get_ydata())
 
 
+def test_no_number_is_above_a_hundred():
+    rows = rows_of_a_benchmark(["fog", "snow"])
+    curves = [json.loads(row["accuracy_at"]) if row["accuracy_at"] else {} for row in rows]
+    highest = max(value for curve in curves for value in curve.values())
+    for row, curve in zip(rows, curves, strict=True):
+        if curve:
+            row["accuracy_at"] = json.dumps({count: value + 1 - highest for count, value in curve.items()})
+    for axes in draw_iterations(rows).axes:
+        low, high = axes.get_ylim()
+        assert max(tick for tick in axes.get_yticks() if low <= tick <= high) <= 100
+        assert all(low < value < high for line in axes.lines for value in line.get_ydata())
+
+
 def test_without_rows_that_stop_nothing_is_marked():
     rows = [row for row in rows_of_a_benchmark(["fog", "snow"]) if row["stop"] is None]
     assert all(curve.stop is None for curve in curves_of(rows, "nc_ttt"))

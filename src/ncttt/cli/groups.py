@@ -64,7 +64,7 @@ OPTIONS = {
         "norm",
         "lr",
     ),
-    "results": ("out", "trace", "store", "top", "tensorboard", "csv", "json"),
+    "results": ("out", "trace", "store", "top", "overwrite", "tensorboard", "csv", "json"),
     "running": (
         "executor",
         "workers",
