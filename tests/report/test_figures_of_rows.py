@@ -53,11 +53,9 @@ def test_iterations_show_one_span_in_every_panel():
 
 def test_no_number_is_above_a_hundred():
     rows = rows_of_a_benchmark(["fog", "snow"])
-    curves = [json.loads(row["accuracy_at"]) if row["accuracy_at"] else {} for row in rows]
-    highest = max(value for curve in curves for value in curve.values())
-    for row, curve in zip(rows, curves, strict=True):
-        if curve:
-            row["accuracy_at"] = json.dumps({count: value + 1 - highest for count, value in curve.items()})
+    for row in rows:
+        if row["accuracy_at"] and row["corruption"] == "snow":  # flat, in a panel of the span that fog needs
+            row["accuracy_at"] = json.dumps(dict.fromkeys(json.loads(row["accuracy_at"]), 0.999))
     for axes in draw_iterations(rows).axes:
         low, high = axes.get_ylim()
         assert max(tick for tick in axes.get_yticks() if low <= tick <= high) <= 100
