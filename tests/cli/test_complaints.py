@@ -15,7 +15,7 @@ WRONG = {
     ("demo", "--epochs", "many"): "epochs must be a whole number; found 'many' (see ncttt demo --help)",
     ("demo", "--epochs"): "expected one argument",
     ("train", "--data", "a", "--out", "b", "--threads", "x"): "threads must be a whole number; found 'x'",
-    ("train", "--data", "a", "--out", "b", "--mean", "3"): "mean must be a list such as [A, B]; found '3'",
+    ("train", "--data", "a", "--out", "b", "--mean", "x"): "mean must be a number; found \"['x']\"",
     ("train", "--data", "a", "--out", "b", "--recipe.branch", "no"): "recipe.branch must be joint or only; found 'no'",
     ("train", "--data", "a", "--out", "b", "--resume", "maybe"): "resume must be true or false; found 'maybe'",
     ("train", "--config", "nowhere.yaml"): "there is no configuration nowhere.yaml; there are: ",

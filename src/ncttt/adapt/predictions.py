@@ -12,6 +12,7 @@ from ncttt.base.csv_files import Values, growing_csv
 from ncttt.base.errors import InputError
 from ncttt.base.progress import ProgressDisplay
 from ncttt.base.signals import listening
+from ncttt.base.words import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +59,7 @@ def adapt_folders(
     seed: int = 0,
     device: str = "cpu",
     threads: int | None = None,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Adapt a model to folders of images, write its predictions and return a summary, as `Tally.facts` gives it.
 
@@ -65,7 +67,8 @@ def adapt_folders(
 
     Args:
         model: Zoo name or folder of the model, or the model.
-        images: Folders of images, one or several, in the order of the stream; subfolders are looked into.
+        images: Folders of images, or image files, one or several, in the order of the stream; folders are read at any
+            depth.
         out: CSV file for the predictions, a row for each image.
         trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
         method: Name of the method; by default the one that the model was trained for.
@@ -82,7 +85,11 @@ def adapt_folders(
         seed: Of the shuffling and of the adaptation.
         device: cpu, cuda or cuda:N.
         threads: Threads of the processor; by default one for each core.
+        overwrite: Replace the files of an earlier run.
     """
+    trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
+    if not overwrite:
+        _check_new(str(out), trace_file)
     if method is not None:
         methods.METHODS.find(method)  # first, because the model may be for this very method
     loaded = _loaded(model, device, threads)
@@ -107,7 +114,6 @@ def adapt_folders(
         resize=resize,
         seed=seed,
     )
-    trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     tally = adapt.Tally(loaded)
     _write(stream, tally, str(out), trace_file)
     return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": trace_file}
@@ -143,6 +149,13 @@ def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> B
     return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
 
 
+def _check_new(*files: str) -> None:
+    """Raise rather than replace what an earlier run has written."""
+    for file in files:
+        if Path(file).exists():
+            raise InputError(f"{file} is there already; choose another --out, or replace it with --overwrite")
+
+
 def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None:
     """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
     if out == trace:
@@ -164,7 +177,8 @@ def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None
                     request.obey()
         except BaseException:
             if tally.images:
-                progress.say(f"ncttt: stopped; the {tally.images} predictions so far are in {out}")
+                verb = "is" if tally.images == 1 else "are"
+                progress.say(f"ncttt: stopped; the {counted(tally.images, 'prediction')} so far {verb} in {out}")
             raise
 
 

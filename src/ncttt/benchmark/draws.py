@@ -52,12 +52,15 @@ class ImageDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawnImages:
-    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; files are read when they are indexed."""
+    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; files are read when they are indexed.
+
+    `classes` are the names of the set's classes.
+    """
 
     images: Images
     labels: np.ndarray
     places: np.ndarray
-    classes: int
+    classes: tuple[str, ...]
 
     @property
     def decoded(self) -> bool:
@@ -109,7 +112,7 @@ def _read(draw: ImageDraw) -> DrawnImages:
         behind = f" behind the first {skip}" if skip else ""
         raise InputError(f"asked for {count} images{behind} of {data.name}, which has {len(data)}")
     places = np.sort(shuffled(len(data), SEED, 0)[skip : skip + count])
-    return DrawnImages(_selected(data.images, places), data.labels[places], places, len(data.classes))
+    return DrawnImages(_selected(data.images, places), data.labels[places], places, data.classes)
 
 
 def _selected(images: Images, places: np.ndarray) -> Images:

@@ -42,6 +42,7 @@ OPTIONS = {
         "methods",
         "method_settings",
         "settings",
+        "set",
         "train",
         "trained",
         "one_by_one",
@@ -63,7 +64,7 @@ OPTIONS = {
         "norm",
         "lr",
     ),
-    "results": ("out", "trace", "store", "top", "tensorboard", "csv", "json"),
+    "results": ("out", "trace", "store", "top", "overwrite", "tensorboard", "csv", "json"),
     "running": (
         "executor",
         "workers",

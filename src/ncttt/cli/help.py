@@ -87,7 +87,7 @@ def _told(action: Action) -> str:
     default = action.default
     if default is None or default is False or default in (SUPPRESS, "", [], (), {}):
         return _expand(action.help)
-    shown = f"[{', '.join(map(str, default))}]" if isinstance(default, (list, tuple)) else str(default)
+    shown = ",".join(map(str, default)) if isinstance(default, (list, tuple)) else str(default)
     return f"{_expand(action.help)} (default: {shown.lower() if default is True else shown})"
 
 

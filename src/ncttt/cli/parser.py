@@ -12,6 +12,7 @@ from ncttt.base.errors import InputError
 from ncttt.cli.catalogue import Command
 from ncttt.cli.complaints import complaint
 from ncttt.cli.help import command_help
+from ncttt.cli.lists import gathered, items_of
 from ncttt.configs import find, names
 
 
@@ -29,8 +30,13 @@ def parser_of(command: Command) -> ArgumentParser:
 class Parser(ArgumentParser):
     """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
 
-    A tuple of words, and a list of them that is no option, are given word by word: `--images one two`.
+    Lists are written in any of the ways of `ncttt.cli.lists`; a tuple of words, and a list of them that is no option,
+    word by word, too: `--images one two`.
     """
+
+    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:
+        """Parse the words of a command."""
+        return super().parse_args(gathered(sys.argv[1:] if args is None else args, self), *rest, **kwargs)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         positional = not args[0].startswith("-")
@@ -55,6 +61,10 @@ class Parser(ArgumentParser):
             return with_files(self.prog.removeprefix("ncttt "), words)
         except InputError as error:
             self.error(str(error))
+
+    def _get_values(self, action: Any, arg_strings: list[str]) -> Any:
+        several = action.nargs == "+" and not action.option_strings
+        return super()._get_values(action, items_of(arg_strings) if several else arg_strings)
 
     def _parse_optional(self, arg_string: str) -> Any:
         # jsonargparse knows that this option needs no value by its name with an underscore alone.

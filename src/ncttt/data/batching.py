@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ncttt.base.devices import pinned
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.files.prefetch import prefetch
 
@@ -61,7 +62,7 @@ def batches(
     (torch.Size([64, 3, 32, 32]), torch.float32, torch.int64)
     """
     if not isinstance(data, ImageSet):
-        raise InputError(f"batches come from an ImageSet, such as load(...) gives; found a {type(data).__name__}")
+        raise InputError(f"batches come from an ImageSet, such as load(...) gives; found {kind_of(data)}")
     if batch_size < 1 or workers < 0 or not 0 <= rank < world:
         raise InputError(
             f"batches need batch_size >= 1, workers >= 0 and 0 <= rank < world; "

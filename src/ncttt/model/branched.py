@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.model.certainty import measured_certainty
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
@@ -216,7 +217,7 @@ def attach(
     torch.Size([4, 128, 16, 16])
     """
     if not isinstance(classifier, nn.Module):
-        raise InputError(f"attach takes an nn.Module; found a {type(classifier).__name__}")
+        raise InputError(f"attach takes an nn.Module; found {kind_of(classifier)}")
     if isinstance(method, type) or not hasattr(method, "build_branch"):
         raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
     model = Branched(classifier, layer, method, mean, std)

@@ -16,6 +16,7 @@ from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
+from ncttt.base.words import kind_of
 from ncttt.data import Batches, ImageSet, LazyImages, batches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, held_out_metrics
@@ -205,11 +206,11 @@ class _Training:
 def check_classes(model: Branched, data: ImageSet | None) -> None:
     """Raise an `InputError` unless the model was made by `attach` and has as many classes as the data."""
     if not isinstance(model, Branched) or model.input_shape is None:
-        raise InputError(f"train takes a model made by ncttt.attach; found a {type(model).__name__}")
+        raise InputError(f"train takes a model made by ncttt.attach; found {kind_of(model)}")
     if data is None:
         return
     if not isinstance(data, ImageSet):
-        raise InputError(f"train takes an ImageSet(images, labels, classes); found a {type(data).__name__}")
+        raise InputError(f"train takes an ImageSet(images, labels, classes); found {kind_of(data)}")
     with torch.no_grad():
         classes = model.eval()(torch.zeros(1, *model.input_shape).to(model.mean)).shape[1]
     if classes != len(data.classes):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.zoo.checkpoint import check_fit, classifier_weights, description
 
 PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
@@ -68,7 +69,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from None
     weights = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
-        raise InputError(f"{path} holds a {type(weights).__name__}, not a dict of tensors by name")
+        raise InputError(f"{path} holds {kind_of(weights)}, not a dict of tensors by name")
     return {name.removeprefix("module."): value for name, value in weights.items()}
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, temporary
 from ncttt.base.seeding import seeded
+from ncttt.base.words import kind_of
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
@@ -42,7 +43,7 @@ def save(model: Branched, folder: str | Path) -> None:
     The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
     """
     if not isinstance(model, Branched):
-        raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
+        raise InputError(f"save takes a model made by ncttt.attach; found {kind_of(model)}")
     described, weights = describe(model), serialize(_tensors(model))
     described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
     folder = Path(folder)

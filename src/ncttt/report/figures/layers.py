@@ -111,8 +111,10 @@ def _accuracy(trial: Trial) -> Cell:
 
 
 def _gain(trial: Trial) -> Cell:
-    mean, low, high = (100 * trial["gain"][name] for name in ("mean", "low", "high"))
-    return mean, f"{mean:+.2f}" + (" *" if low > 0 or high < 0 else "")
+    gain = trial["gain"]
+    known = gain["low"] is not None  # else there were too few batches for an interval
+    star = " *" if known and (gain["low"] > 0 or gain["high"] < 0) else ""
+    return 100 * gain["mean"], f"{100 * gain['mean']:+.2f}{star}"
 
 
 def _draw(

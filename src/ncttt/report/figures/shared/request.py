@@ -44,7 +44,7 @@ class Request:
     data: str = "digits"
     root: str | None = None
     images: int = 200
-    corruption: str = "shot_noise"
+    corruption: str = "contrast"
     severity: int = 5
     constants: str | None = None
     steps: int | None = None
