@@ -34,10 +34,6 @@ class Parser(ArgumentParser):
     word by word, too: `--images one two`.
     """
 
-    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:
-        """Parse the words of a command."""
-        return super().parse_args(gathered(sys.argv[1:] if args is None else args, self), *rest, **kwargs)
-
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         positional = not args[0].startswith("-")
         dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
@@ -54,7 +50,7 @@ class Parser(ArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
         """Parse words; --config takes the name of a configuration that ships, as well as a file."""
         words = sys.argv[1:] if args is None else args
-        return super().parse_args(self._with_files(words), *more, **settings)
+        return super().parse_args(gathered(self._with_files(words), self), *more, **settings)
 
     def _with_files(self, words: Sequence[str]) -> list[str]:
         try:
