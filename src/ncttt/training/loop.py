@@ -61,7 +61,10 @@ def train(
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
     observers = [Display()] if observers is None else observers
-    training = _Training(model, data, recipe, held_out, None if run is None else Run(run), observers)
+    folder = None if run is None else Run(run)
+    if resume and folder is not None:
+        recipe = folder.as_begun(recipe)
+    training = _Training(model, data, recipe, held_out, folder, observers)
     training.run(resume, {} if about is None else dict(about))
     return training.progress.history
 
