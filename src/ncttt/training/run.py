@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
 from ncttt.base.provenance import origin
-from ncttt.data import Batches
+from ncttt.data import Batches, LoadedBatches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
@@ -105,7 +105,7 @@ class Run:
                 save(model, self.folder / "best")
         save_state(self.folder / STATE, model, optimizers, progress.facts())
 
-    def finish(self, model: Branched, held_out: Batches | None, history: Sequence[Epoch]) -> None:
+    def finish(self, model: Branched, held_out: Batches | LoadedBatches | None, history: Sequence[Epoch]) -> None:
         """Write the last model and the curves, and calibrate the best model as the last one was."""
         if not self.writes:
             return
