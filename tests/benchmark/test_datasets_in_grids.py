@@ -1,6 +1,6 @@
 """A grid on a Dataset of PyTorch, which is named by its address."""
 
-from ncttt.benchmark import Entry, Grid, run_grid
+from ncttt.benchmark import Entry, Grid, Store, run_grid
 
 MODULE = """
 import ncttt
@@ -27,7 +27,7 @@ def test_a_dataset_gives_the_rows_of_the_same_images(tmp_path, monkeypatch):
     found = {}
     for data in ("digits", "floats_of_a_test:test_part", "floats_of_a_test:by_split"):
         grid = Grid(data=data, methods=methods, images=60, corruptions=["clean", "contrast"], batch_sizes=[30])
-        rows = run_grid(grid, tmp_path / f"{len(found)}.sqlite", executor="here", progress=False).rows
+        rows = run_grid(grid, Store(tmp_path / f"{len(found)}.sqlite"), executor="here", progress=False).rows
         found[data] = {row["corruption"]: (row["accuracy"], row["nll"]) for row in rows}
     assert len(found["digits"]) == 2
     assert all(rows == found["digits"] for rows in found.values())
