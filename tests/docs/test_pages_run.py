@@ -1,5 +1,6 @@
 """What the pages show is run, page by page in a folder of its own; `make docs-check`. Some minutes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -75,3 +76,10 @@ def test_nothing_is_left_out_that_is_not_there():
         if page != "README":
             found = [step for path in PAGES for step in steps(path) if page in step.page and part in step.text]
             assert found, f"{part!r} is on no page any more: {why}"
+
+
+@pytest.mark.docs
+def test_the_tutorials_model_is_as_accurate_as_the_tutorial_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(next(step for step in steps(ROOT / "docs" / "tutorial.md") if step.words and step.words[0] == "train"))
+    assert json.loads((tmp_path / "runs" / "first" / "results.json").read_text())["test_accuracy"] >= 0.95

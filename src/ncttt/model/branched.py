@@ -6,9 +6,9 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -108,11 +108,15 @@ class Branched(nn.Module):
             output = self.classifier(self._normalised(images))
         return logits_of(output), self._in_order(tap)
 
-    def calibrate(self, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
+    def calibrate(self, batches: Any) -> None:
         """Remember how certain the classifier is of held-out source images, and what its method remembers of them.
 
-        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        Batches are images, or pairs whose first part is; or they come from an `ImageSet`, or a Dataset or DataLoader of
+        PyTorch. Labels, if there are any, are not looked at.
         """
+        from ncttt.data.batching import source_batches  # needs Pillow, without which an Adapter works
+
+        batches = source_batches(batches)
         batches = list(batches) if isinstance(batches, Iterator) else batches  # they are gone through twice
         certainty = measured_certainty(self, batches)
         self.method.calibrate(self, batches)

@@ -21,8 +21,9 @@ from ncttt.data.files.resizing import exact
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched, attach
 from ncttt.training.epoch import held_out_metrics
+from ncttt.training.given import given_set
 from ncttt.training.job import Job
-from ncttt.training.loop import check_classes, train
+from ncttt.training.loop import train
 from ncttt.training.processes import place, process_group
 from ncttt.training.run import Run
 from ncttt.training.start import start_digest, warm_start, whiten_stem
@@ -83,7 +84,8 @@ def _train_and_score(job: Job, out: Path, resume: bool, device: str, observers: 
     resumes = resume and Run(out).begun  # then the weights come from the run
     model = build_model(replace(job, start=None, whiten=False) if resumes else job, fit, device)
     for images in (fit, test):
-        check_classes(model, images)
+        if images is not None:
+            given_set(model, images)
     about = {name: getattr(job, name) for name in RECORDED}
     if digest := start_digest(job.start):  # a training that is resumed may have lost its start, and needs it no more
         about["start_weights"] = digest

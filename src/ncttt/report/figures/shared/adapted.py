@@ -83,4 +83,4 @@ def confidences_of(
     adapter = Adapter(model, method, steps=steps)
     logits = torch.cat([adapter(images) for images, _ in batches(data, batch_size)])
     confidence, predicted = logits.double().softmax(1).max(1)
-    return Confidences(confidence.numpy(), predicted.numpy() == data.labels)
+    return Confidences(confidence.numpy(), predicted.numpy() == data.labels_for("reliability"))
