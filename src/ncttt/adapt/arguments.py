@@ -41,6 +41,23 @@ def method_for(model: nn.Module, method: Method | None) -> Method:
     return method
 
 
+def normalising(
+    model: nn.Module, method: Method, mean: Sequence[float] | None, std: Sequence[float] | None
+) -> Branched:
+    """A plain module with the normalisation of its input; a `Branched` has its own."""
+    if not isinstance(model, Branched):
+        return Branched(model, None, method, mean, std)
+    if mean is not None or std is not None:
+        own = (
+            f"mean={model.mean.flatten().tolist()}, std={model.std.flatten().tolist()}" if model.normalises else "none"
+        )
+        raise InputError(
+            f"mean and std are for plain modules; this model was made with its own normalisation ({own}); "
+            "give them to ncttt.attach or ncttt.Branched instead"
+        )
+    return model
+
+
 def checked_steps(steps: int) -> int:
     """A number of steps as an int."""
     try:
@@ -86,6 +103,18 @@ def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:
     if known and model.batch_norms() and gradient_norm != model.method.gradient_norm:
         warnings.warn(f"the source's level was measured with other statistics than {gradient_norm!r}", stacklevel=4)
     return stop
+
+
+def has_source_level(stop: Stop, model: Branched) -> bool:
+    """Whether the score can end steps at the source's level; warns of a branch that cannot tell what is source."""
+    if stop != "source" or not has_score(model.method) or model.method.tells_source(model):
+        return True
+    warnings.warn(
+        f"{type(model.method).__name__} cannot stop at the source's level, and takes all its steps: at calibration its "
+        "branch scored source images and the same images with shuffled pixels alike; train the branch longer",
+        stacklevel=4,
+    )
+    return False
 
 
 def has_score(method: Method) -> bool:

@@ -21,6 +21,7 @@ class Case:
         self.method = method
         self.model = attached(classifier, method)
         self.model.calibrate([images(8, seed=9)])
+        trusted(self.model)
         self.settings = {"steps": 3, "lr": 1e-3, **adapter} if method.learns else adapter
 
     def adapter(self, **settings: Any) -> Adapter:
@@ -38,6 +39,13 @@ def never(model: Branched) -> None:
     for name, buffer in model.named_buffers():
         if name.endswith(("source_certainty", "source_score")):
             buffer.copy_(torch.tensor([2.0, 0.0]))
+
+
+def trusted(model: Branched) -> None:
+    """Let it be unknown whether a branch can tell source images, because one with random weights cannot."""
+    for name, buffer in model.named_buffers():
+        if name.endswith("shuffled_score"):
+            buffer.fill_(-1.0)
 
 
 def fingerprint(module: nn.Module) -> dict[str, Any]:
