@@ -144,6 +144,8 @@ def check_settings(theirs: Any, ours: Mapping[str, str]) -> None:
     other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     if "protocol" in other and ours["protocol"] == "episodic":
         raise InputError("an episodic adapter forgets after each batch; load a state into an online one")
+    if "method" in other:
+        other = ["method"]  # the rest follows from it
     if other:
         there, here = (", ".join(f"{name}={part.get(name, '(none)')}" for name in other[:4]) for part in (theirs, ours))
         raise InputError(f"the state was made with {there}; this adapter has {here}; make one with the same arguments")

@@ -119,8 +119,8 @@ class Method:
     def memory(self, model: Branched) -> nn.Module | None:
         """What the method keeps of past images, as a module whose tensors have fixed shapes; none by default.
 
-        An `Adapter` makes one, empty, and keeps it as `model.memory`; only `remember` changes it, and in place. A reset,
-        the guard and a saved state treat it like all that moves.
+        An `Adapter` makes one and keeps it as `model.memory`; only `remember` changes its tensors, and in place. A
+        reset, the guard and a saved state treat them like all that moves.
         """
         return None
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ncttt import models
 from ncttt.adapt.adapter import Adapter
+from ncttt.adapt.moving import named_tensors
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched, attach
 
@@ -55,6 +56,14 @@ def fingerprint(module: nn.Module) -> dict[str, Any]:
     for name, part in module.named_modules():
         facts[f"mode {name}"] = (part.training, getattr(part, "track_running_stats", None))
         facts[f"hooks {name}"] = (len(part._forward_hooks), len(part._forward_pre_hooks), sorted(vars(part)))
+    return facts
+
+
+def remembered(memory: nn.Module) -> dict[str, str]:
+    """All that a memory holds, as text by name: its tensors, and what else its modules have as attributes."""
+    facts = {name: str(tensor.tolist()) for name, tensor in named_tensors(memory).items()}
+    for prefix, part in memory.named_modules():
+        facts |= {f"{prefix}.{name}": repr(value) for name, value in vars(part).items() if not name.startswith("_")}
     return facts
 
 

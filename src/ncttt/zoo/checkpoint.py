@@ -43,8 +43,8 @@ def save(model: Branched, folder: str | Path) -> None:
     """
     if hasattr(model, "bake"):  # an Adapter, whose room is above this one
         raise InputError(
-            "a checkpoint would lose what an adapter has learned: save the adapted network, adapter.bake(), or the state "
-            "of the stream, adapter.state_dict(), by torch.save; ncttt.save takes the model that the adapter was made of"
+            "a checkpoint would lose what an adapter has learned: save the state of the adapted network, "
+            "adapter.bake(), or the state of the stream, adapter.state_dict(), by torch.save"
         )
     if not isinstance(model, Branched):
         raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
