@@ -12,6 +12,7 @@ import noise_checks
 import prediction_checks
 import reconstruction_checks
 from contract import PrototypeToy
+from ncttt.adapt import arguments
 from ncttt.methods import clust3, lame, nc_ttt, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
@@ -162,13 +163,13 @@ def gate_with_the_statistics_of_the_batch(monkeypatch):
 
 def memory_that_survives_a_reset(monkeypatch):
     """The adapter takes the memory for something that does not move."""
-    buffers = ncttt.adapt.adapter.moving_buffers
+    buffers = arguments.moving_buffers
 
     def faulty(method, model, statistics):
         found = buffers(method, model, statistics)
         return {name: tensor for name, tensor in found.items() if not name.startswith("memory.")}
 
-    monkeypatch.setattr(ncttt.adapt.adapter, "moving_buffers", faulty)
+    monkeypatch.setattr(arguments, "moving_buffers", faulty)
 
 
 def memory_in_an_attribute(monkeypatch):

@@ -6,28 +6,27 @@ from collections.abc import Mapping, Sequence
 from copy import copy as shallow
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from ncttt.adapt import arguments
 from ncttt.adapt.arguments import Norm, Stop
-from ncttt.adapt.baking import LastBatch, baked_as_it_stands, check_bakeable
 from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
-from ncttt.adapt.module import StreamModule
-from ncttt.adapt.moving import memory_of, moving_buffers, moving_parameters
 from ncttt.adapt.protocols import Protocol, protocol_of
-from ncttt.adapt.state import StreamState, settings_of_adapter
+from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.base.errors import InputError
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
-from ncttt.model.baked import Baked, bake
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate, Look
 from ncttt.model.norm import Policy, moves_buffers
 from ncttt.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ncttt.model.baked import Baked
 
 
 class Adapter(StreamModule):
@@ -78,14 +77,14 @@ class Adapter(StreamModule):
         self.steps = arguments.checked_steps(self.method.steps if steps is None else steps)
         self.guard, self.seed = guard, seed
         self.trace = Trace()
-        self.model.memory = memory_of(self.method, self.model)
-        moving = moving_parameters(self.method, self.model)
+        self.model.memory = arguments.memory_of(self.method, self.model)
+        moving = arguments.moving_parameters(self.method, self.model)
         optimizer = self.method.optimizer if optimizer is None else optimizer
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
         self._moves_statistics = any(map(moves_buffers, self.norm))
-        buffers = moving_buffers(self.method, self.model, self._moves_statistics)
+        buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
         self._state = StreamState(Snapshot(tensors | buffers, self._optimizer), self.protocol, seed)
@@ -145,6 +144,8 @@ class Adapter(StreamModule):
         is baked as it stands; where statistics come from the batch they are the last one's, which the adapter holds on
         to. Where a method returns logits from before its step, the state after it is baked.
         """
+        from ncttt.adapt.baking import baked_as_it_stands, check_bakeable  # only who bakes needs it
+
         check_bakeable(self._adaptable)
         if images is None and self.protocol.remembers:
             left = self.trace.stopped == "left to source"
@@ -174,6 +175,8 @@ class Adapter(StreamModule):
 
     def settings(self) -> dict[str, str]:
         """Everything that an adapter must have in common with one whose state it loads, as text by name."""
+        from ncttt.adapt.state_checks import settings_of_adapter  # only who saves or loads a state needs it
+
         now = {"steps": self.steps, "norm": self.norm, "protocol": self.protocol.name, "stop": self.stop}
         return settings_of_adapter(self.method, **self._settings, **now, guard=self.guard)
 
@@ -229,6 +232,8 @@ class Adapter(StreamModule):
         self._last = LastBatch(images if remembered or not self.protocol.remembers else None)
 
     def _baked_source(self) -> Baked:
+        from ncttt.model.baked import bake  # as above
+
         with self._state.snapshot.saved():
             return bake(self.model, {})
 

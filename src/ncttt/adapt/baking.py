@@ -1,31 +1,14 @@
-"""Baking: the batch that an adapter holds on to, and its model with the statistics that this batch was predicted by."""
+"""Baking: the model of an adapter with the statistics that a batch was predicted by."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
 from ncttt.adapt.batch import AdaptableModel
+from ncttt.adapt.state import LastBatch
 from ncttt.base.errors import InputError
 from ncttt.model.baked import Baked, bake, used_moments
 from ncttt.model.norm import batch_share, predicting
-
-
-class LastBatch:
-    """The last batch of an adapter, as it was given: kept without a copy, so that a call costs nothing."""
-
-    def __init__(self, images: Tensor | None = None):
-        self._images, self._version = images, None if images is None else images._version
-
-    def __deepcopy__(self, memo: object) -> LastBatch:
-        return LastBatch()  # a copy of an adapter holds on to no batch
-
-    def images(self) -> Tensor:
-        """The batch, or an `InputError` if there is none or somebody has changed it since."""
-        if self._images is None:
-            raise InputError("there is no batch to bake, because none came since the last reset; give bake(images)")
-        if self._images._version != self._version:
-            raise InputError("the last batch was changed in place since the adapter saw it; give bake(images)")
-        return self._images
 
 
 def baked_as_it_stands(adaptable: AdaptableModel, images: Tensor | LastBatch) -> Baked:

@@ -6,23 +6,19 @@ state of other settings or of another checkpoint is refused before anything is a
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
-from ncttt.methods.base import Method
-from ncttt.model.snapshot import Snapshot
+from ncttt.model.snapshot import Snapshot, named_tensors
 
 EXTRA = "_extra_state"  # the key under which PyTorch keeps what is no tensor of a module
-PARTS = {"settings", "source", "hidden", "optimizer", "generator", "batches"}
-# Defaults that an adapter overrides, and what training alone uses.
-NOT_COMPARED = ("steps", "lr", "optimizer", "norm", "auxiliary_weight")
+Self = TypeVar("Self", bound="StreamModule")
 
 
 class StreamState:
@@ -103,63 +99,102 @@ class StreamState:
         self._generator.set_state(extra["generator"])
         self.batches = extra["batches"]
 
-    def check_extra(self, extra: Any, settings: Mapping[str, str], hidden: Mapping[str, Tensor]) -> None:
-        """Raise an `InputError` unless this is the state of an adapter of the same model and settings."""
-        if not isinstance(extra, Mapping) or extra.keys() != PARTS:
-            held = sorted(map(str, extra)) if isinstance(extra, Mapping) else type(extra).__name__
-            raise InputError(f"this is no state of an adapter: its part {EXTRA!r} holds {held}")
-        check_settings(extra["settings"], settings)
-        if extra["source"] != self.snapshot.digest():
-            raise InputError("the state belongs to another checkpoint: what moves started from other values there")
-        check_tensors(extra["hidden"], hidden)
-        self._check_history(extra["optimizer"])
-        try:
-            torch.Generator().set_state(extra["generator"])
-        except (TypeError, RuntimeError) as error:
-            raise InputError(f"the state's random numbers cannot be gone on with: {error}") from None
-        if not isinstance(extra["batches"], int) or extra["batches"] < 0:
-            raise InputError(f"a state counts batches from 0; found {extra['batches']!r}")
 
-    def _check_history(self, history: Any) -> None:
-        """Each entry of a parameter's history is a number, or a tensor of no or of the parameter's shape."""
-        shapes = self.snapshot.moved_shapes()
-        entries = history.items() if isinstance(history, Mapping) else [(None, history)]
-        for index, entry in entries:
-            known = isinstance(index, int) and 0 <= index < len(shapes) and isinstance(entry, Mapping)
-            tensors = [part for part in entry.values() if isinstance(part, Tensor)] if known else []
-            if not known or any(part.ndim and tuple(part.shape) != shapes[index] for part in tensors):
-                raise InputError(f"the state's optimizer remembers other parameters than this adapter's; see {index!r}")
+class LastBatch:
+    """The last batch of an adapter, as it was given: kept without a copy, so that a call costs nothing."""
+
+    def __init__(self, images: Tensor | None = None):
+        self._images, self._version = images, None if images is None else images._version
+
+    def __deepcopy__(self, memo: object) -> LastBatch:
+        return LastBatch()  # a copy of an adapter holds on to no batch
+
+    def images(self) -> Tensor:
+        """The batch, or an `InputError` if there is none or somebody has changed it since."""
+        if self._images is None:
+            raise InputError("there is no batch to bake, because none came since the last reset; give bake(images)")
+        if self._images._version != self._version:
+            raise InputError("the last batch was changed in place since the adapter saw it; give bake(images)")
+        return self._images
 
 
-def settings_of_adapter(method: Method, **adapter: Any) -> dict[str, str]:
-    """Everything that makes an adapter, as text by name."""
-    fields = [field.name for field in dataclasses.fields(method) if field.name not in NOT_COMPARED]
-    settings = {"method": type(method).__name__, **{name: getattr(method, name) for name in fields}, **adapter}
-    return {name: value if isinstance(value, str) else repr(value) for name, value in settings.items()}
+class StreamModule(nn.Module):
+    """A module whose parts move with a stream, as its `StreamState` says; a subclass tells its settings."""
 
+    _state: StreamState
 
-def check_settings(theirs: Any, ours: Mapping[str, str]) -> None:
-    """Raise an `InputError` that names the settings in which a state and an adapter differ."""
-    theirs = theirs if isinstance(theirs, Mapping) else {}
-    other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
-    if "protocol" in other and ours["protocol"] == "episodic":
-        raise InputError("an episodic adapter forgets after each batch; load a state into an online one")
-    if "method" in other:
-        other = ["method"]  # the rest follows from it
-    if other:
-        there, here = (", ".join(f"{name}={part.get(name, '(none)')}" for name in other[:4]) for part in (theirs, ours))
-        raise InputError(f"the state was made with {there}; this adapter has {here}; make one with the same arguments")
+    def settings(self) -> dict[str, str]:
+        """Everything that a state must agree in, as text by name."""
+        raise NotImplementedError
 
+    def train(self: Self, mode: bool = True) -> Self:
+        """Set `training`, which nothing here looks at: the model inside stays in evaluation mode, and is adapted."""
+        self.training = mode
+        return self
 
-def check_tensors(theirs: Any, ours: Mapping[str, Tensor]) -> None:
-    """Raise an `InputError` that names the first tensors that differ in name, shape or type."""
-    theirs = theirs if isinstance(theirs, Mapping) else {}
-    kinds = [{name: _kind(tensor) for name, tensor in part.items()} for part in (theirs, ours)]
-    if kinds[0] != kinds[1]:
-        name = sorted(dict(kinds[0].items() ^ kinds[1].items()))[0]
-        there, here = (part.get(name, "missing") for part in kinds)
-        raise InputError(f"the state is of another model: {name} is {there} there, {here} in this adapter")
+    @torch.inference_mode(False)
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:  # type: ignore[override]
+        """The whole state: `torch.save` it, `torch.load(..., weights_only=True)` it back.
 
+        Beside the tensors of the model it holds the optimizer's history, the random numbers, the count of batches, and
+        the settings and the source that it belongs to. Batches that follow do not change it.
+        """
+        state = super().state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        for name in [] if keep_vars else self._moving_names():
+            if prefix + name in state:
+                state[prefix + name] = state[prefix + name].clone()
+        return state
 
-def _kind(tensor: Any) -> str:
-    return f"{tuple(tensor.shape)} {tensor.dtype}" if isinstance(tensor, Tensor) else f"a {type(tensor).__name__}"
+    @torch.inference_mode(False)
+    def get_extra_state(self) -> dict[str, Any]:
+        """What a state holds beside the tensors of the model."""
+        return self._state.extra(self.settings(), self._hidden())
+
+    @torch.inference_mode(False)
+    def set_extra_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `get_extra_state` gave; part of `load_state_dict`, which checks it before."""
+        self._state.load_extra(state)
+
+    def _load_from_state_dict(  # type: ignore[override]
+        self, state_dict: Mapping[str, Any], prefix: str, local_metadata: Mapping[str, Any], *args: Any
+    ) -> None:
+        """Check everything here, because PyTorch loads the parts of a module after the module itself."""
+        from ncttt.adapt.state_checks import check_extra, check_tensors  # only who loads a state needs them
+
+        if local_metadata.get("assign_to_params_buffers", False):
+            raise InputError("an adapter copies a state into its own tensors; load it without assign=True")
+        given = {name.removeprefix(prefix): part for name, part in state_dict.items() if name.startswith(prefix)}
+        extra = given.pop(EXTRA, None)
+        check_extra(self._state, extra, self.settings(), self._hidden())
+        own = self._shown()
+        check_tensors(given, own)
+        moving = set(self._moving_names())
+        for name, tensor in own.items():
+            if name not in moving and not torch.equal(tensor, given[name].to(tensor.device)):
+                raise InputError(f"the state belongs to another checkpoint: {name} has other values there")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Let the optimizer, the source's values and the references to what moves follow the model."""
+        names = self._moving_names()
+        super()._apply(fn, recurse)
+        tensors = named_tensors(self)
+        self._state.snapshot.follow({moving: tensors[name] for name, moving in names.items()}, fn)
+        return self
+
+    def _moving_names(self) -> dict[str, str]:
+        """The names in this module of the tensors that move, each with its name in the snapshot."""
+        moving = {id(tensor): name for name, tensor in self._state.snapshot.live.items()}
+        return {name: moving[id(tensor)] for name, tensor in named_tensors(self).items() if id(tensor) in moving}
+
+    def _hidden(self) -> dict[str, Tensor]:
+        """What moves, by its name in the snapshot, and is no part of a module's state, as a queue of past images."""
+        live, shown = self._state.snapshot.live, self._shown()
+        return {moving: live[moving] for name, moving in self._moving_names().items() if name not in shown}
+
+    def _shown(self) -> dict[str, Tensor]:
+        """The tensors of the model that PyTorch makes a state of."""
+        shown: dict[str, Tensor] = {}
+        for name, part in self.named_children():
+            shown |= part.state_dict(prefix=f"{name}.", keep_vars=True)
+        return shown

@@ -4,10 +4,11 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Snapshot:
@@ -79,7 +80,7 @@ class Snapshot:
         digest = hashlib.sha256()
         for name, tensor in sorted(self._saved.items()):
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy())
+            digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
     def _clones(self) -> dict[str, Tensor]:
@@ -89,3 +90,8 @@ class Snapshot:
         if self._live:
             with torch.no_grad():
                 torch._foreach_copy_(list(self._live.values()), [values[name] for name in self._live])  # type: ignore[attr-defined]
+
+
+def named_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers of a module by name, those included that its state leaves out."""
+    return dict(chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from ncttt import models
 from ncttt.adapt.adapter import Adapter
-from ncttt.adapt.moving import named_tensors
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched, attach
+from ncttt.model.snapshot import named_tensors
 
 CLASSES = 5
 

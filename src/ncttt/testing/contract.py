@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 
 import torch
 
-from ncttt.adapt.moving import named_tensors
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method, Prediction
 from ncttt.model.norm import predicting, statistics
+from ncttt.model.snapshot import named_tensors
 from ncttt.testing.cases import (
     CLASSES,
     CLASSIFIERS,
