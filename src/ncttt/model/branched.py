@@ -50,6 +50,7 @@ class Branched(nn.Module):
         super().__init__()
         self.classifier = classifier
         self.branch: nn.Module | None = None
+        self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
@@ -61,8 +62,8 @@ class Branched(nn.Module):
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
         like = next(tensor for tensor in tensors if tensor.is_floating_point())
-        self.register_buffer("mean", _per_channel("mean", (0.0,) if mean is None else mean).to(like))
-        self.register_buffer("std", _per_channel("std", (1.0,) if std is None else std).to(like))
+        self.register_buffer("mean", per_channel("mean", (0.0,) if mean is None else mean).to(like))
+        self.register_buffer("std", per_channel("std", (1.0,) if std is None else std).to(like))
         # Of held-out source images, (confidence, evidence) x (mean, spread); all -1 until calibrated.
         self.register_buffer("source_certainty", torch.full((2, 2), -1.0).to(like))
         if (mean is None) != (std is None):
@@ -157,6 +158,10 @@ class Branched(nn.Module):
             raise InputError(f"expected a non-empty float batch of images (B, C, H, W) in [0, 1]; found {given}")
         if self.input_shape is not None and images.shape[1] != self.input_shape[0]:
             raise InputError(f"expected images of {self.input_shape[0]} channels; found {tuple(images.shape)}")
+        if self.mean.numel() not in (1, images.shape[1]):
+            raise InputError(
+                f"expected images of {self.mean.numel()} channels, as in mean; found {tuple(images.shape)}"
+            )
         low, high = (bound.item() for bound in torch.aminmax(images))
         if not (abs(low) < torch.inf and abs(high) < torch.inf):
             bad = (~images.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
@@ -235,7 +240,8 @@ def attach(
     return model
 
 
-def _per_channel(name: str, values: Sequence[float]) -> Tensor:
+def per_channel(name: str, values: Sequence[float] | Tensor) -> Tensor:
+    """One finite number for each channel of images, `(C, 1, 1)`."""
     tensor = torch.as_tensor(values, dtype=torch.float32).flatten()
     if not bool(tensor.isfinite().all()) or tensor.numel() == 0:
         raise InputError(f"{name} must be one finite number per channel; found {values}")

@@ -42,6 +42,11 @@ def save(model: Branched, folder: str | Path) -> None:
 
     The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
     """
+    if hasattr(model, "bake"):  # an Adapter, whose room is above this one
+        raise InputError(
+            "a checkpoint would lose what an adapter has learned: save the state of the adapted network, "
+            "adapter.bake(), or the state of the stream, adapter.state_dict(), by torch.save"
+        )
     if not isinstance(model, Branched):
         raise InputError(f"save takes a model made by ncttt.attach; found {kind_of(model)}")
     described, weights = describe(model), serialize(_tensors(model))
@@ -210,7 +215,10 @@ def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
 def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a model, with those that older ones lack as in a model that is not calibrated."""
     like = tensors.get("mean", torch.zeros(()))
-    return {"source_certainty": torch.full((2, 2), -1.0).to(like), **tensors}
+    unknown = {"source_certainty": torch.full((2, 2), -1.0).to(like)}
+    if "branch.source_score" in tensors:
+        unknown["branch.shuffled_score"] = torch.tensor(-1.0).to(tensors["branch.source_score"])
+    return {**unknown, **tensors}
 
 
 def check_fit(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], where: str) -> None:
