@@ -15,6 +15,7 @@ from ncttt.adapt import arguments
 from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
+from ncttt.adapt.small_batches import SmallBatches
 from ncttt.base.errors import InputError
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
@@ -32,6 +33,7 @@ class Adapter:
     `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
     `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as certain of it
     as of held-out source images, and else ends the steps when the batch scores like them, where the method has a score;
+    one to three images get a small share of their own statistics and no steps, unless `norm` says otherwise;
     a number is a level of the score given by hand, without such a look. `guard` falls back to the state before a batch
     whose loss or logits are not finite. Put the model on its device before; images follow it there. `copy=False` saves
     the memory and time of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen
@@ -70,6 +72,7 @@ class Adapter:
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
+        self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
         self._moves_statistics = any(map(moves_buffers, self.norm))
         buffers = self._buffers()
         self._moves_buffers = bool(buffers)
@@ -180,7 +183,8 @@ class Adapter:
     def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace]:
         """Logits `(len(steps), B, classes)`, and what happened on the way; then forget, if the protocol does."""
         before = self._snapshot.state() if self.protocol.remembers else None
-        run = Adaptation(self._adaptable, images, self._level(len(images)))
+        suited = self._small_batches.suited(self._adaptable, len(images), steps[-1])
+        run = Adaptation(suited, images, self._level(len(images)))
         try:
             with seeded(self._next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]

@@ -22,10 +22,11 @@ class Trace:
 
     `stopped` is `steps` (all were taken), `left to source` (the source model is as certain of the batch as of source
     images, so it predicted it), `source level` (the batch's score reached that of source images), `guard` (something
-    was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the loss before
-    each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
-    without a score and batches left to the source, and after the steps also where the prediction uses other statistics
-    than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
+    was not finite, so the state before the batch predicted it) or `nothing to learn` (the method does not, or the batch
+    has one to three images behind `stop="source"`). `losses` holds the loss before each step taken, those that the
+    guard undid included. Shift scores are means over the batch; None for methods without a score and batches left to
+    the source, and after the steps also where the prediction uses other statistics than the gradient. `confidence`
+    (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
     are the source model's of the batch, where `stop="source"` looked.
     """
 
