@@ -8,7 +8,7 @@ from torch import Tensor
 
 import ncttt
 from ncttt.adapt import SmallBatchWarning
-from ncttt.adapt.small_batches import safe_share
+from ncttt.adapt.small_batches import GATED_SHARE
 from ncttt.cli import main
 from ncttt.testing.cases import Case, images, never, resnet
 
@@ -18,7 +18,7 @@ RECOMMENDED = {
     "the ten lines, ncttt adapt": (None, {"stop": "source"}),
     "a stream": (None, {**STREAM, "stop": "source"}),
     "TENT in a stream": (ncttt.Tent(), {"protocol": "online", "stop": "source"}),
-    "a plain network": (ncttt.PTBN(norm="blend(0.2)"), {}),
+    "a plain network": (ncttt.PTBN(norm="blend(0.1)"), {}),
 }
 SIZES = (1, 8, 128)
 
@@ -42,7 +42,9 @@ def loss_on_clean(checkpoint: str, data: ncttt.data.ImageSet, setting: str, size
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("setting", RECOMMENDED)
 def test_recommended_settings_are_safe_on_clean_digits(setting, size):
-    assert loss_on_clean("digits-small-ncttt", ncttt.data.load("digits", "test").subset(range(300)), setting, size) <= 0.01
+    assert (
+        loss_on_clean("digits-small-ncttt", ncttt.data.load("digits", "test").subset(range(300)), setting, size) <= 0.01
+    )
 
 
 @pytest.mark.network
@@ -56,8 +58,8 @@ def test_recommended_settings_are_safe_on_clean_photographs(cifar10_root, settin
 @pytest.mark.parametrize(
     ("method", "arguments", "remedy"),
     [
-        (ncttt.PTBN(), {}, r"norm='blend\(0.3\)'"),
-        (ncttt.Tent(), {}, r"norm='blend\(0.3\)' with steps=0"),
+        (ncttt.PTBN(), {}, r"norm='blend\(0.2\)'"),
+        (ncttt.Tent(), {}, r"norm='blend\(0.2\)' with steps=0"),
         (ncttt.Tent(), {"norm": "source", "protocol": "online"}, "the steps on a batch of 8"),
     ],
 )
@@ -69,7 +71,7 @@ def test_a_small_batch_is_warned_of_once_with_a_remedy(method, arguments, remedy
     assert len([one for one in caught if one.category is SmallBatchWarning]) == 1
 
 
-@pytest.mark.parametrize("norm", ["source", "blend(0.2)"])
+@pytest.mark.parametrize("norm", ["source", "blend(0.1)"])
 @pytest.mark.parametrize("size", [1, 8, 40])
 def test_safe_statistics_are_not_warned_of(norm, size):
     with warnings.catch_warnings():
@@ -83,7 +85,7 @@ def test_behind_the_gate_a_single_image_gets_a_blend_and_no_steps(protocol):
     case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1))
     never(case.model)
     gated = case.adapter(stop="source", protocol=protocol)
-    expected = ncttt.Adapter(case.model, ncttt.PTBN(norm=f"blend({safe_share(1)})"))(images(1))
+    expected = ncttt.Adapter(case.model, ncttt.PTBN(norm=f"blend({GATED_SHARE})"))(images(1))
     assert torch.equal(gated(images(1)), expected)
     assert (gated.trace.steps, gated.trace.stopped) == (0, "nothing to learn")
     gated(images(6))
@@ -110,5 +112,5 @@ def test_the_command_says_it_in_one_line_and_takes_the_remedy(tmp_path, capsys):
     assert main([*asked, "--method", "ptbn"]) == 0
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "batch of 1 " in line]
     assert line.startswith("ncttt: norm='batch' on a batch of 1 can make the model worse")
-    assert main([*asked, "--method", "ptbn", "--norm", "blend(0.2)"]) == 0
+    assert main([*asked, "--method", "ptbn", "--norm", "blend(0.1)"]) == 0
     assert "batch of 1 " not in capsys.readouterr().err

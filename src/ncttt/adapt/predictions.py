@@ -76,7 +76,7 @@ def adapt_folders(
         stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
-        norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.2), prior(16) and the like.
+        norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
         shuffle: Shuffle the images of each folder; for files that are sorted by class.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those

@@ -9,12 +9,13 @@ from dataclasses import replace
 from ncttt.adapt.batch import AdaptableModel
 from ncttt.model.norm import Policy, batch_share, blend, moves_buffers
 
-# The share of batch statistics that costs clean images about a point at most, from so many images a batch on.
-SAFE_SHARES = {32: 0.5, 8: 0.3, 1: 0.2}
+# The share of batch statistics that costs clean images less than a point, from so many images a batch on.
+SAFE_SHARES = {32: 0.3, 8: 0.2, 1: 0.1}
 # From here on batch statistics and steps cost clean images little more than in any larger batch.
 ENOUGH = 64
 # Below it the source gate lets too many unusual source images pass for batch statistics to be safe behind it.
 FEW = 4
+GATED_SHARE = 0.2  # of those few; larger than without the gate, which leaves most source images to the source model
 
 
 class SmallBatchWarning(UserWarning):
@@ -36,7 +37,7 @@ class SmallBatches:
         if images >= (FEW if self._gated else ENOUGH) or not model.model.batch_norms():
             return model
         if self._gated and not self._chosen and not any(map(moves_buffers, model.norm)):
-            return careful(model, images)
+            return careful(model)
         learns = not self._gated and model.optimizer is not None and steps > 0
         if learns or any(is_risky(policy, images) for policy in model.norm):
             self._warn(model.norm, images, learns)
@@ -56,16 +57,16 @@ class SmallBatches:
         )
 
 
-def careful(model: AdaptableModel, images: int) -> AdaptableModel:
-    """The model with a safe share of batch statistics, and without steps."""
-    first, second = (blend(safe_share(images)) if is_risky(policy, images) else policy for policy in model.norm)
+def careful(model: AdaptableModel) -> AdaptableModel:
+    """The model with a small share of batch statistics, and without steps."""
+    first, second = (blend(GATED_SHARE) if batch_share(policy) > GATED_SHARE else policy for policy in model.norm)
     return replace(model, norm=(first, second), optimizer=None)
 
 
 def is_risky(policy: Policy, images: int) -> bool:
     """Whether a policy gives a batch of so few images more than a safe share.
 
-    >>> is_risky("batch", 8), is_risky("blend(0.3)", 8), is_risky("batch", 128)
+    >>> is_risky("batch", 8), is_risky("blend(0.2)", 8), is_risky("batch", 128)
     (True, False, False)
     """
     return images < ENOUGH and batch_share(policy) > safe_share(images)
