@@ -1,4 +1,4 @@
-"""Batches that are too small for the statistics and the steps that are taken from them: treated with care, or warned of.
+"""Batches that are too small for the statistics and steps that are taken from them: treated with care, or warned of.
 
 The numbers are measured on CIFAR-10 (docs/adapt.md, results/small_batches.csv).
 """
