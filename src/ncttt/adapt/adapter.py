@@ -15,6 +15,7 @@ from ncttt.adapt import arguments
 from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
+from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.base.errors import InputError
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
@@ -36,6 +37,7 @@ class Adapter(StreamModule):
     `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
     `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as certain of it
     as of held-out source images, and else ends the steps when the batch scores like them, where the method has a score;
+    one to three images get a small share of their own statistics and no steps, unless `norm` says otherwise;
     a number is a level of the score given by hand, without such a look. `guard` falls back to the state before a batch
     whose loss or logits are not finite. `mean` and `std` normalise the input of a plain module, so that images are in
     [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given model itself moves until
@@ -83,6 +85,7 @@ class Adapter(StreamModule):
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
+        self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
         self._moves_statistics = any(map(moves_buffers, self.norm))
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
@@ -149,14 +152,15 @@ class Adapter(StreamModule):
         check_bakeable(self._adaptable)
         if images is None and self.protocol.remembers:
             left = self.trace.stopped == "left to source"
-            return self._baked_source() if left else baked_as_it_stands(self._adaptable, self._last)
+            suited = self._suited(self._last, self.steps)
+            return self._baked_source() if left else baked_as_it_stands(suited, self._last)
         images = self._ready(self._last.images() if images is None else images)
         look = self._look(images)
         if look is not None and look.like_source:
             return self._baked_source()
         with self._state.kept():
             self._adapt([self.steps], images)
-            return baked_as_it_stands(self._adaptable, images)
+            return baked_as_it_stands(self._suited(images, self.steps), images)
 
     @property
     def has_score(self) -> bool:
@@ -200,7 +204,7 @@ class Adapter(StreamModule):
         before = self._state.before_batch()
         for parameter in self._moving:
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
-        run = Adaptation(self._adaptable, images, self._level(len(images)))
+        run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
         try:
             with seeded(self._state.next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]
@@ -220,6 +224,10 @@ class Adapter(StreamModule):
         if not self._has_level and trace.stopped == "steps":
             trace = replace(trace, stopped="no source level")
         return torch.stack(rows), trace, not fell_back and (run.steps > 0 or self._moves_buffers)
+
+    def _suited(self, images: Tensor | LastBatch, steps: int) -> AdaptableModel:
+        """The model as a batch of that size needs it."""
+        return self._small_batches.suited(self._adaptable, len(images), steps)
 
     def _level(self, images: int) -> float | None:
         if isinstance(self.stop, str):

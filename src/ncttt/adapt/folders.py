@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ncttt.adapt.adapter import Adapter
-from ncttt.adapt.arguments import Stop
+from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import Trace
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
@@ -71,6 +71,7 @@ class FolderStream:
         stop: Stop = "source",
         steps: int | None = None,
         lr: float | None = None,
+        norm: Norm | None = None,
         shuffle: bool = False,
         skip_bad: bool = False,
         image_size: int | None = None,
@@ -81,7 +82,7 @@ class FolderStream:
         self.size = _size(model, image_size)
         self.resize = getattr(model, "resize", SQUARE) if resize is None else resize
         shorter_side(self.resize, self.size)  # an unknown way is refused here
-        self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, stop=stop, seed=seed)
+        self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, norm=norm, stop=stop, seed=seed)
         self.batches = file_batches(folders, batch_size, shuffle, seed)
         self.skip_bad = skip_bad
         # A copy that stays as it is, and tells what the model would say without adaptation.

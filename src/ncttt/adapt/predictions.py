@@ -53,6 +53,7 @@ def adapt_folders(
     stop: Literal["source", "none"] = "source",
     steps: int | None = None,
     lr: float | None = None,
+    norm: str | None = None,
     shuffle: bool = False,
     skip_bad: bool = False,
     resize: str | None = None,
@@ -78,6 +79,7 @@ def adapt_folders(
         stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
+        norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
         shuffle: Shuffle the images of each folder; for files that are sorted by class.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
@@ -109,6 +111,7 @@ def adapt_folders(
         stop="source" if stop == "source" else None,
         steps=steps,
         lr=lr,
+        norm=norm,
         shuffle=shuffle,
         skip_bad=skip_bad,
         resize=resize,

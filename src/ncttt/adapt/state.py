@@ -109,6 +109,9 @@ class LastBatch:
     def __deepcopy__(self, memo: object) -> LastBatch:
         return LastBatch()  # a copy of an adapter holds on to no batch
 
+    def __len__(self) -> int:
+        return 0 if self._images is None else len(self._images)
+
     def images(self) -> Tensor:
         """The batch, or an `InputError` if there is none or somebody has changed it since."""
         if self._images is None:
