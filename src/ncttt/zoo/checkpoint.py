@@ -19,7 +19,7 @@ from ncttt.base.seeding import seeded
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
-from ncttt.nets.catalogue import MODELS, build
+from ncttt.nets.catalogue import rebuild
 from ncttt.zoo.shipped import HOME, names
 
 FORMAT = 1
@@ -39,7 +39,7 @@ EXPECTED = {
 def save(model: Branched, folder: str | Path) -> None:
     """Write a model to a folder; for `load` both files change, or neither does.
 
-    The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
+    The architecture is stored for networks that `ncttt.models` built; your own is handed to `load` as a module.
     """
     if not isinstance(model, Branched):
         raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
@@ -148,11 +148,18 @@ def _is_channels_last(tensor: Tensor) -> bool:
 def _architecture(net: nn.Module) -> dict[str, Any] | None:
     """How `ncttt.models` made a network, or None for a user's own and for one that was changed since."""
     made = getattr(net, "architecture", None)
-    if not isinstance(made, dict) or made.get("name") not in MODELS:
+    if not isinstance(made, dict):
         return None
-    with torch.device("meta"):
-        unchanged = repr(build(**made)) == repr(net)
-    return made if unchanged else None
+    try:
+        with torch.device("meta"):
+            again = rebuild(made)
+    except InputError:
+        return None
+    return made if repr(again) == repr(net) and _shapes(again) == _shapes(net) else None
+
+
+def _shapes(net: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
 
 
 def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:
@@ -160,7 +167,7 @@ def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Pa
         return classifier
     if described["architecture"] is None:
         raise InputError(f"{folder} holds a network of its author's own; pass it as load(folder, classifier=net)")
-    return build(**described["architecture"])
+    return rebuild(described["architecture"])
 
 
 def _read_description(path: Path) -> dict[str, Any]:
