@@ -20,10 +20,10 @@ from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
 from ncttt.nets.catalogue import rebuild
+from ncttt.zoo.hub import DESCRIPTION, WEIGHTS, fetch, is_hub_name
 from ncttt.zoo.shipped import HOME, names
 
 FORMAT = 1
-WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 EXPECTED = {
     "format",
     "architecture",
@@ -55,6 +55,7 @@ def save(model: Branched, folder: str | Path) -> None:
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """Read a model from a folder, or from the zoo by its name; it predicts bit for bit as the saved one did.
 
+    `hf://user/name` fetches it from that repository of the Hugging Face hub, if it is not in the hub's cache yet.
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
     folder, described = checkpoint_folder(folder), description(folder)
@@ -110,12 +111,25 @@ def trained_method(folder: str | Path) -> dict[str, Any]:
 
 
 def checkpoint_folder(name: str | Path) -> Path:
-    """A folder of the user's own, or else where the zoo keeps a model of that name."""
+    """A folder of the user's own, or else where the zoo, or the cache of the hub, keeps a model of that name."""
+    if is_hub_name(name):
+        return fetch(str(name))
     if Path(name).is_dir() or Path(name).name != str(name):
         return Path(name)
     if str(name) in names():
         return HOME / name
     raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), names())}")
+
+
+def check_checkpoint(folder: str | Path, called: str | None = None) -> dict[str, Any]:
+    """The description of a checkpoint that is whole; else an `InputError`, in which the folder is `called` so."""
+    folder = Path(folder)
+    try:
+        described = description(folder)
+        _read_tensors(folder / WEIGHTS, described["weights_sha256"])
+    except InputError as error:
+        raise InputError(str(error).replace(str(folder), called or str(folder))) from None
+    return described
 
 
 def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
