@@ -8,6 +8,7 @@ import pytest
 import torch
 import yaml
 from hub_server import TOKEN
+from PIL import Image
 
 import ncttt
 from ncttt import InputError, cli
@@ -67,6 +68,18 @@ def test_a_model_is_loaded_and_started_from_by_its_repository(hub):
     net = ncttt.models.small(width=16)
     warm_start(net, f"hf://{REPOSITORY}")
     assert torch.equal(net.fc.weight, ncttt.load(NAME).classifier.fc.weight)
+
+
+def test_a_grid_and_a_stream_take_it_by_its_repository(hub, store, tmp_path):
+    ncttt.zoo.push(NAME, REPOSITORY)
+    entry = ncttt.benchmark.Entry(method="nc_ttt", checkpoint=f"hf://{REPOSITORY}")
+    grid = ncttt.benchmark.Grid(data="digits", methods=[entry], corruptions=["clean"], images=32)
+    (row,) = ncttt.benchmark.run_grid(grid, store, executor="here", cache=tmp_path / "scenarios").rows
+    assert row["checkpoint"] == f"hf://{REPOSITORY}"
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (32, 32)).save(tmp_path / "photos/one.png")
+    told = ncttt.adapt.adapt_folders(f"hf://{REPOSITORY}", [str(tmp_path / "photos")], str(tmp_path / "out.csv"))
+    assert told["images"] == 1
 
 
 @pytest.mark.parametrize("name", [REPOSITORY, "./ada/digits", "digits"])

@@ -33,8 +33,9 @@ class Job:
         train_size: Size of those to learn from, where the augmentation cuts windows out of them.
         mean: Per channel, of the input's normalisation.
         std: Per channel, of the input's normalisation.
-        network: Name of the network; those of timm, torchvision and transformers as in timm:resnet18 and hf:vit.
-        network_settings: Its settings, such as a width; pretrained takes the weights of its library.
+        network: Name of the network; one of another library as in timm:resnet18, torchvision:resnet18 or hf:vit, for
+            which the setting pretrained takes the weights of the library.
+        network_settings: Its settings, such as a width.
         start: Zoo name, checkpoint folder or file of weights to start from.
         whiten: Begin the first convolution with filters that whiten the training images; from scratch only.
         layer: Layer or layers that the branch reads; auto takes the last stage.
