@@ -17,6 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
 from ncttt.model.certainty import measured_certainty
+from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
 from ncttt.model.taps import Tap, check_eager, find_layer, logits_of
@@ -216,6 +217,7 @@ def attach(
 ) -> Branched:
     """Wrap a classifier with a method's auxiliary branch on a layer, or on several, given by dotted name.
 
+    `layer="auto"` takes the last feature map or token sequence before the pooling; `model.layer` then has its name.
     `example` is a small batch of images `(B, C, H, W)` in [0, 1]; one pass over it sizes the branch, so that its
     parameters exist before any optimizer does. `mean` and `std` are the per-channel normalisation of the classifier.
 
@@ -229,8 +231,11 @@ def attach(
         raise InputError(f"attach takes an nn.Module; found {kind_of(classifier)}")
     if isinstance(method, type) or not hasattr(method, "build_branch"):
         raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
-    model = Branched(classifier, layer, method, mean, std)
+    model = Branched(classifier, None if layer == AUTO else layer, method, mean, std)
     model.check_images(example)
+    if layer == AUTO:
+        check_eager(classifier)
+        model.layer = last_stage(classifier, model._normalised(example[:2].to(model.mean)))
     with evaluating(classifier), torch.no_grad():
         logits, features = model.forward_with_features(example[:2].to(model.mean))
     model.input_shape = tuple(example.shape[1:])

@@ -34,11 +34,12 @@ class Job:
         train_size: Size of those to learn from, where the augmentation cuts windows out of them.
         mean: Per channel, of the input's normalisation.
         std: Per channel, of the input's normalisation.
-        network: Name of the network.
+        network: Name of the network; one of another library as in timm:resnet18, torchvision:resnet18 or hf:vit, for
+            which the setting pretrained takes the weights of the library.
         network_settings: Its settings, such as a width.
         start: Zoo name, checkpoint folder or file of weights to start from.
         whiten: Begin the first convolution with filters that whiten the training images; from scratch only.
-        layer: Layer or layers that the branch reads.
+        layer: Layer or layers that the branch reads; auto takes the last stage.
         method: Name of the method.
         method_settings: Its settings.
         recipe: How to train.
