@@ -5,10 +5,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
 DOCS_READY := $(VENV)/.docs-ready
+# The versions that are tested; pyproject.toml has the ranges.
+INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network test-browser check results-check docs docs-check format clean
+.PHONY: demo test test-network test-browser check results-check docs docs-check package format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 demo: $(READY)
@@ -27,7 +29,7 @@ CHROMIUM := /usr/bin/chromium
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 test-browser: $(DEV_READY)
 	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
-	$(BIN)/pip install --quiet --editable '.[browser]'
+	$(INSTALL) --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser
 
 # The shipped models, from scratch: two to three hours on two cores; interrupted, it goes on where it was.
@@ -37,17 +39,17 @@ zoo: $(READY)
 	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 zoo-digits: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/digits.yaml --resume
+	$(BIN)/ncttt train --config digits --resume
 	$(BIN)/python -m ncttt.zoo runs/digits digits-small-ncttt
 
 $(SHORT:%=zoo-%): zoo-start
 zoo-ttt-flow: zoo-source
 zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/cifar10-$*.yaml --resume
+	$(BIN)/ncttt train --config cifar10-$* --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
 
 zoo-vit-ttt-mae: $(READY)
-	$(BIN)/ncttt train --config configs/cpu/cifar10-vit-ttt-mae.yaml --resume
+	$(BIN)/ncttt train --config cifar10-vit-ttt-mae --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-vit-ttt-mae cifar10-vit-ttt-mae
 
 check: $(DEV_READY)
@@ -70,22 +72,29 @@ docs: $(DOCS_READY)
 docs-check: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m docs tests/docs
 
+# Wheel and source distribution into dist/, checked, and the wheel used in an environment that has no other ncttt.
+package: $(DEV_READY)
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/package/try_wheel.py dist
+
 format: $(DEV_READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable .
+	$(INSTALL) --editable .
 	touch $@
 
 $(DEV_READY): $(READY)
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(INSTALL) --editable '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) site dist build .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -2,7 +2,7 @@
 
     python study/check_results.py [--cells 5] [--seed N]
 
-Rows are those of `results/cifar10c_*.csv`, cells those of the grids `configs/study/*.yaml`. A row is found by its
+Rows are those of `results/cifar10c_*.csv`, cells those of the grids `study/*` of `ncttt bench`. A row is found by its
 cell's key, so that a changed model, corruption or setting shows as a missing row. On the machine that measured them
 accuracies are equal; on another, rounding moves an image here and there, and a stream that learns carries that on.
 """
@@ -14,10 +14,11 @@ from pathlib import Path
 
 import yaml
 
+from ncttt import configs
 from ncttt.benchmark import Cell, Entry, Grid, cells_of, read_rows
 from ncttt.benchmark.measure import measure
 
-RESULTS, GRIDS = Path("results"), Path("configs/study")
+RESULTS, GRIDS = Path("results"), configs.HOME / "bench/study"
 CACHE = Path("runs/cache")
 TOLERANCE = {"episodic": 0.005, "online": 0.01}  # of an accuracy
 

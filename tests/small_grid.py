@@ -20,7 +20,17 @@ def make_checkpoint(folder: Path) -> str:
     example = next(iter(batches(fit, 2)))[0]
     method = ncttt.NCTTT(moves="layer1", channels=8, hidden=64, steps=2, lr=0.01, copies=1, entropy=0)
     model = ncttt.attach(ncttt.models.small(width=4), "layer3", method, example)
-    ncttt.train(model, fit, epochs=6, batch_size=32, lr=0.1, auxiliary_weight=1.0, held_out=held_out, observers=[])
+    ncttt.train(
+        model,
+        fit,
+        epochs=6,
+        batch_size=32,
+        lr=0.1,
+        warmup_steps=0,
+        auxiliary_weight=1.0,
+        held_out=held_out,
+        observers=[],
+    )
     ncttt.save(model, folder)
     return str(folder)
 

@@ -11,6 +11,8 @@ import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
 import reconstruction_checks
+from contract import PrototypeToy
+from ncttt.adapt import arguments
 from ncttt.methods import clust3, lame, nc_ttt, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
@@ -159,6 +161,39 @@ def gate_with_the_statistics_of_the_batch(monkeypatch):
     monkeypatch.setattr(certainty, "statistics", lambda layers, policy: statistics(layers, "batch"))
 
 
+def memory_that_survives_a_reset(monkeypatch):
+    """The adapter takes the memory for something that does not move."""
+    buffers = arguments.moving_buffers
+
+    def faulty(method, model, statistics):
+        found = buffers(method, model, statistics)
+        return {name: tensor for name, tensor in found.items() if not name.startswith("memory.")}
+
+    monkeypatch.setattr(arguments, "moving_buffers", faulty)
+
+
+def memory_in_an_attribute(monkeypatch):
+    """What is remembered is in no tensor, and is not seen in predictions yet."""
+    remember = PrototypeToy.remember
+
+    def faulty(self, model, images, prediction):
+        remember(self, model, images, prediction)
+        model.memory.seen = [*vars(model.memory).get("seen", []), len(images)]
+
+    monkeypatch.setattr(PrototypeToy, "remember", faulty)
+
+
+def memory_made_anew(monkeypatch):
+    """A buffer is replaced by a new one, which no snapshot knows."""
+    remember = PrototypeToy.remember
+
+    def faulty(self, model, images, prediction):
+        model.memory.counts = model.memory.counts.clone()
+        remember(self, model, images, prediction)
+
+    monkeypatch.setattr(PrototypeToy, "remember", faulty)
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -182,6 +217,9 @@ FAULTS = {
     hidden_patches_are_not_blanked: reconstruction_checks.check_hidden_pixels_are_not_seen,
     queue_not_declared_movable: on_resnet(contract.check_episodic_order_is_irrelevant, TTTPlus),
     queue_kept_in_the_method: on_resnet(contract.check_reset_is_exact, TTTPlus),
+    memory_that_survives_a_reset: on_resnet(contract.check_reset_is_exact, PrototypeToy),
+    memory_in_an_attribute: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
+    memory_made_anew: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

@@ -1,7 +1,22 @@
 from . import adapt, benchmark, data, methods, model, models, nets, noise, paper, report, testing, training, zoo
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
-from .methods import METHODS, NCTTT, PTBN, TTT, TTTMAE, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
+from .methods import (
+    METHODS,
+    NCTTT,
+    PTBN,
+    TTT,
+    TTTMAE,
+    ClusT3,
+    Lame,
+    Method,
+    Objective,
+    Prediction,
+    Source,
+    Tent,
+    TTTFlow,
+    TTTPlus,
+)
 from .model import Branched, attach, norm
 from .training import Recipe, train
 from .zoo import info, load, save
@@ -21,6 +36,7 @@ __all__ = [
     "Lame",
     "Method",
     "Objective",
+    "Prediction",
     "Recipe",
     "Source",
     "TTTFlow",

@@ -46,7 +46,7 @@ def run(home, tmp_path, capsys):
         out = tmp_path / "predictions.csv"
         folders = [str(home / name) if (home / name).exists() else name for name in images]
         command = ["adapt", "--model", model or str(home / "model"), "--images", *folders, "--out", str(out)]
-        code = main([*command, "--batch-size", "50", *words])
+        code = main([*command, "--batch-size", "50", "--overwrite", *words])
         said = capsys.readouterr()
         return code, said.out, said.err, rows_of(out), rows_of(tmp_path / "predictions.trace.csv")
 
@@ -98,7 +98,7 @@ def test_batches_that_adaptation_does_not_mend_are_told():
     mean = float(tally.model.branch.source_score[0])
     assert [tally._below_source(shift, 50) for shift in (mean, mean - 0.3, None)] == [False, True, False]
     tally.batches, tally.unlike, tally.still_unlike = 3, 2, 1
-    assert tally.advice().endswith("and 1 still score below them after it: trust those labels less")
+    assert tally.advice().endswith("and 1 still scores below them after it: trust those labels less")
 
 
 def test_steps_and_settings_are_the_methods(run):
@@ -196,7 +196,7 @@ def test_a_bad_image_is_named_or_left_out(run, damaged):
     assert code == 0
     assert [Path(row["file"]).name for row in rows] == ["0.png", "2.png"]
     assert "left out" in err
-    assert "images: 2 in 1 batches; 1 left out" in out
+    assert "images: 2 in 1 batch; 1 left out" in out
 
 
 def test_nothing_readable_is_an_error_and_keeps_the_old_file(run, tmp_path):
@@ -205,7 +205,7 @@ def test_nothing_readable_is_an_error_and_keeps_the_old_file(run, tmp_path):
     (tmp_path / "predictions.csv").write_text("file\nold\n")
     code, _, err, rows, _ = run("--skip-bad", images=(str(tmp_path / "bad"),))
     assert code == 2
-    assert "none of the 1 images can be read" in err
+    assert "of 1 image none can be read" in err
     assert rows == [{"file": "old"}]
     assert not list(tmp_path.glob("*.part"))
 
@@ -234,7 +234,7 @@ def test_an_interruption_keeps_what_was_computed(home, tmp_path, capsys, monkeyp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--images", "nowhere"], "nowhere is no folder"),
+        (["--images", "nowhere"], "there is no folder and no file nowhere"),
         (["--model", "digits-smal-ncttt"], "did you mean 'digits-small-ncttt'"),
         (["--model", "no/where"], "no checkpoint in no/where"),
         (["--out", "nowhere/out.csv"], "cannot write nowhere/out.csv: nowhere is no folder"),
@@ -312,3 +312,32 @@ def test_a_model_that_is_given_is_named_so_in_the_error(home, tmp_path):
     model.source_certainty.fill_(-1.0)
     with pytest.raises(ncttt.InputError, match=r"^the model does not know how certain it is"):
         ncttt.adapt.adapt_folders(model, home / "clean", tmp_path / "out.csv")
+
+
+def test_files_of_an_earlier_run_are_not_overwritten_silently(home, tmp_path, capsys):
+    out = tmp_path / "predictions.csv"
+    command = ["adapt", "--model", str(home / "model"), "--images", str(home / "clean"), "--out", str(out)]
+    for name in ("predictions.csv", "predictions.trace.csv"):
+        (tmp_path / name).write_text("mine\n")
+        assert main(command) == 2
+        told = f"ncttt: {tmp_path / name} is there already; choose another --out, or replace it with --overwrite\n"
+        assert capsys.readouterr().err == told
+        assert (tmp_path / name).read_text() == "mine\n"
+        (tmp_path / name).unlink()
+    assert main(command) == 0
+    assert main([*command, "--overwrite"]) == 0
+    assert len(rows_of(out)) == COUNT
+
+
+def test_single_files_are_images_as_well(run, home):
+    files = sorted(map(str, (home / "dull").rglob("*.png")))
+    code, out, _, rows, (trace,) = run(images=(files[3],))
+    assert code == 0
+    assert [row["file"] for row in rows] == [files[3]]
+    assert "images: 1 in 1 batch\n" in out
+    assert "of 1 batches" not in out
+    assert (trace["folder"], trace["images"]) == (str(home / "dull" / "deep"), "1")
+    code, _, _, rows, trace = run(images=(files[5], files[2], "clean"))
+    assert [row["file"] for row in rows[:2]] == [files[5], files[2]]  # as they were given, in one batch
+    assert [line["images"] for line in trace] == ["2", "50", "50"]
+    assert len(rows) == 2 + COUNT

@@ -80,7 +80,7 @@ def test_a_batch_left_to_the_source_counts():
     adapter.model.source_certainty.copy_(torch.tensor([[0.0, 0.0], [-1e9, 0.0]]))
     adapter(images(4))
     assert adapter.trace.stopped == "left to source"
-    assert adapter.state_dict()["batches"] == 1
+    assert adapter.state_dict()["_extra_state"]["batches"] == 1
 
 
 def test_a_protocol_is_found_by_name_address_or_as_it_is(monkeypatch):

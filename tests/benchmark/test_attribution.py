@@ -1,8 +1,8 @@
 """Attribution: one checkpoint, five variants, and shares that add up."""
 
 import pytest
-import small_grid
 
+import small_grid
 from ncttt import InputError
 from ncttt.benchmark import attribute
 from ncttt.benchmark.attribution import divided, plans
@@ -60,7 +60,7 @@ def test_what_ran_otherwise_is_a_subject_of_its_own(checkpoint):
         (0, 20), (0, 40), (1, 20), (1, 40), (5, 20), (5, 40),
     ]  # fmt: skip
     labels = {cell.label for plan in chosen for cell in plan.cells()}
-    assert labels == {"source", "ptbn", "ptbn blend(0.5)", "nc_ttt batch", "nc_ttt source"}
+    assert labels == {"source", "ptbn", "ptbn blend(0.5) (attribution)", "nc_ttt", "nc_ttt source (attribution)"}
 
 
 def test_a_sequence_is_divided_too(checkpoint, store):

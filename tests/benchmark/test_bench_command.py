@@ -5,7 +5,10 @@ import json
 
 import pytest
 
+from ncttt.benchmark import Store
 from ncttt.cli import main
+from ncttt.report import compare, comparison_table, render
+from ncttt.report.page.report import write_report
 
 
 @pytest.fixture
@@ -37,7 +40,8 @@ def test_a_grid_its_table_and_its_rows(arguments, tmp_path, capsys):
 
 
 def test_attribution_is_one_option(arguments, tmp_path, capsys):
-    assert main([*arguments, "--attribution", "--csv", str(tmp_path / "shares.csv")]) == 0
+    enough = ["--images", "160"]  # four batches, which an interval needs
+    assert main([*arguments, *enough, "--attribution", "--csv", str(tmp_path / "shares.csv")]) == 0
     header, line = capsys.readouterr().out.splitlines()
     assert header.split("\t")[-3:] == ["statistics", "steps", "total"]
     shares = [float(part.split(" ")[0]) for part in line.split("\t")[-3:]]
@@ -45,6 +49,34 @@ def test_attribution_is_one_option(arguments, tmp_path, capsys):
     (written,) = csv.DictReader((tmp_path / "shares.csv").open())
     assert [100 * float(written[name]) for name in header.split("\t")[-3:]] == pytest.approx(shares, abs=0.0051)
     assert float(written["steps low"]) <= float(written["steps"]) <= float(written["steps high"])
+
+
+def test_two_batches_have_no_interval(arguments, tmp_path, capsys):
+    assert main([*arguments, "--attribution", "--csv", str(tmp_path / "shares.csv")]) == 0
+    shown = capsys.readouterr().out
+    assert "100.00" not in shown
+    assert shown.splitlines()[1].count("(too few batches)") == 3
+    (written,) = csv.DictReader((tmp_path / "shares.csv").open())
+    assert (written["steps low"], written["steps high"]) == ("", "")
+    assert main([*arguments, "--attribution", "--json"]) == 0
+    (share,) = json.loads(capsys.readouterr().out)
+    assert (share["steps"]["low"], share["steps"]["high"]) == (None, None)
+    with Store(tmp_path / "rows.sqlite") as store:
+        compared = comparison_table(compare(store, "nc_ttt", "ptbn"))
+    assert "(too few batches)" in render(compared, "markdown")
+
+
+@pytest.mark.parametrize("order", [("rows", "shares"), ("shares", "rows")])
+def test_an_attribution_in_the_same_store_leaves_a_report_as_it_is(arguments, order, tmp_path):
+    def columns(*commands: str) -> set[tuple[str, str]]:
+        store = str(tmp_path / f"{'-'.join(commands)}.sqlite")
+        for command in commands:
+            more = ["--attribution"] if command == "shares" else []
+            assert main([*arguments, "--methods", json.dumps(source), "--store", store, *more]) == 0
+        return {(row["method"], row["settings"]) for row in write_report([store], tmp_path / "report").rows}
+
+    source = {"method": "source", "checkpoint": json.loads(arguments[-1])[0]["checkpoint"]}
+    assert columns(*order) == columns("rows")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +97,7 @@ def test_what_the_user_did_wrong_is_one_clear_line(arguments, more, message, cap
 
 
 def test_an_unknown_key_of_an_entry_names_the_nearest(arguments, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main([*arguments, "--methods", '[{"method": "ptbn", "checkpont": "a"}]'])
+    assert main([*arguments, "--methods", '[{"method": "ptbn", "checkpont": "a"}]']) == 2
     assert "did you mean 'checkpoint'" in capsys.readouterr().err
 
 

@@ -23,13 +23,13 @@ def tuning(checkpoint: str, /, **changes: object) -> Tuning:
     return Tuning(**(settings | changes))
 
 
-TIED = {"train": "configs/cpu/digits.yaml", "checkpoint": None, "trained": {"recipe.seed": [1, 2]}}
+TIED = {"train": "digits", "checkpoint": None, "trained": {"recipe.seed": [1, 2]}}
 BAD = [
     ({"split": "test"}, "chosen on the split 'val'"),
     ({"split": "fit"}, "chosen on the split 'val'"),
     ({"corruptions": ["fog"]}, "'fog' is for testing"),
     ({"corruptions": ["extra", "all"]}, "'all' is for testing"),
-    ({"train": "configs/cpu/digits.yaml"}, "either train, a training's configuration, or checkpoint"),
+    ({"train": "digits"}, "either train, a training's configuration, or checkpoint"),
     ({"checkpoint": None}, "either train, a training's configuration, or checkpoint"),
     ({"trained": {"layer": ["layer1"]}}, "'layer' needs a training"),
     ({"adapted": {"lr": []}}, "lr needs a list of values to try; found []"),
@@ -54,7 +54,7 @@ BAD = [
     ({"confirm": 1, "images": None}, "give images"),
     ({"confirm": 1, "images": 100}, "100 images behind the first 100 of digits val"),
     (
-        {"train": "configs/cpu/digits.yaml", "checkpoint": None, "trained": {"split": ["train"]}},
+        {"train": "digits", "checkpoint": None, "trained": {"split": ["train"]}},
         "cannot be tuned",
     ),
     ({"random": 0}, "random must be at least 1"),
@@ -70,7 +70,7 @@ BAD = [
 
 @pytest.mark.parametrize(("change", "message"), BAD)
 def test_what_is_no_honest_tuning_is_refused(checkpoint, change, message):
-    job = read_job("configs/cpu/digits.yaml") if "train" in change else None
+    job = read_job("digits") if "train" in change else None
     with pytest.raises(InputError, match=re.escape(message)):
         check_tuning(tuning(checkpoint, **change), job)
 
@@ -153,7 +153,7 @@ def test_models_of_a_tuning_are_trained_once_and_never_see_the_test_set(tmp_path
     from ncttt.training import launch
 
     job = changed(
-        read_job("configs/cpu/digits.yaml"),
+        read_job("digits"),
         {"recipe.epochs": 1, "network_settings.width": 2, "layer": "layer2", "method_settings.hidden": 8},
     )
     assert (job.layer, job.recipe.epochs, job.method_settings["hidden"], job.method_settings["moves"]) == (
@@ -172,7 +172,7 @@ def test_models_of_a_tuning_are_trained_once_and_never_see_the_test_set(tmp_path
 
 
 def test_settings_that_no_training_has_are_told(tmp_path):
-    job = read_job("configs/cpu/digits.yaml")
+    job = read_job("digits")
     with pytest.raises(InputError, match="a training has no setting 'layr'; did you mean 'layer'"):
         changed(job, {"layr": "layer1"})
     with pytest.raises(InputError, match="a training has no setting 'recipe'"):
@@ -188,7 +188,7 @@ def test_settings_that_no_training_has_are_told(tmp_path):
 
 
 def test_a_model_that_has_seen_the_validation_images_is_refused(checkpoint, tmp_path):
-    job = replace(read_job("configs/cpu/digits.yaml"), split="train")
+    job = replace(read_job("digits"), split="train")
     asked = tuning(checkpoint, checkpoint=None, train="a.yaml", trained={"layer": ["layer1"]})
     with pytest.raises(InputError, match="learns from the split 'train', which holds images of 'val'"):
         check_tuning(asked, job)

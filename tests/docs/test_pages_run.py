@@ -1,7 +1,7 @@
 """What the pages show is run, page by page in a folder of its own; `make docs-check`. Some minutes."""
 
+import json
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -15,7 +15,7 @@ LEFT_OUT = (
     ("", "ncttt paper", "run by the tests of the paper"),
     ("", "ncttt data get", "fetches; tested by `make test-network`"),
     ("", "cifar10c", "takes hours"),
-    ("", "configs/study/", "takes hours"),
+    ("", "--config study/", "takes hours"),
     ("", "ncttt data check cifar10", "needs CIFAR-10"),
     ("", "ncttt data corrupt cifar10", "needs CIFAR-10"),
     ("README", "ncttt demo", "run by `make demo`"),
@@ -50,7 +50,6 @@ def test_a_page_runs(page, tmp_path, monkeypatch):
     kept = [step for step in steps(page) if reason(step) is None]
     if not kept:
         pytest.skip("nothing on this page is run")
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "a_page"}
     for step in kept:
@@ -77,3 +76,10 @@ def test_nothing_is_left_out_that_is_not_there():
         if page != "README":
             found = [step for path in PAGES for step in steps(path) if page in step.page and part in step.text]
             assert found, f"{part!r} is on no page any more: {why}"
+
+
+@pytest.mark.docs
+def test_the_tutorials_model_is_as_accurate_as_the_tutorial_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(next(step for step in steps(ROOT / "docs" / "tutorial.md") if step.words and step.words[0] == "train"))
+    assert json.loads((tmp_path / "runs" / "first" / "results.json").read_text())["test_accuracy"] >= 0.95

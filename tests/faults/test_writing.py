@@ -150,7 +150,7 @@ def held():
 
 
 COMMANDS = {
-    "train": ["train", "--config", "configs/cpu/digits.yaml", "--recipe.epochs", "1", "--out"],
+    "train": ["train", "--config", "digits", "--recipe.epochs", "1", "--out"],
     "bench": ["bench", "--data", "digits", "--images", "8", "--corruptions", "[clean]", "--store"],
     "report": ["report", "results/cifar10c_ttt_mae.csv", "--out"],
     "data corrupt": ["data", "corrupt", "digits", "--corruptions", "fog", "--severity", "1", "--out"],

@@ -195,3 +195,22 @@ def test_whitening_takes_half_precision_rows():
     rows = torch.randn(64, 4)
     exact = Whiten(4)(rows)
     torch.testing.assert_close(layer(rows.to(torch.bfloat16)).float(), exact, rtol=0.1, atol=0.1)
+
+
+def test_a_branch_that_cannot_tell_source_images_does_not_end_the_steps():
+    model, digits = ncttt.load("digits-small-ncttt"), ncttt.data.load("digits", "val")
+    batches = list(ncttt.data.batches(digits, 100))
+    model.calibrate(batches)
+    assert model.branch.shuffled_score < model.method.source_level(model, 16)  # a trained branch can tell them
+    assert model.method.tells_source(model)
+    for parameter in model.branch.heads[0].discriminator[2].parameters():
+        parameter.data.zero_()  # one that has learned nothing gives everything the same score
+    model.calibrate(batches)
+    model.source_certainty.copy_(torch.tensor([2.0, 0.0]))  # no batch is left to the source
+    with pytest.warns(UserWarning, match="NCTTT cannot stop at the source's level, and takes all its steps"):
+        adapter = ncttt.Adapter(model, stop="source")
+    noise = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(adapter(noise), ncttt.Adapter(model)(noise))
+    assert (adapter.trace.stopped, adapter.trace.steps) == ("no source level", model.method.steps)
+    model.forget()
+    assert model.method.tells_source(model)  # as far as anybody knows

@@ -19,6 +19,7 @@ from ncttt.paper.plan import SCALES, still_columns
 from ncttt.paper.search import tuning_of
 from ncttt.training.job import read_job
 from ncttt.training.launch import build_model, load_split
+from ncttt.training.schedules import highest_rate
 
 PLANS = ["cifar10", "cifar100", "visda"]
 MODELS = ["plain", "ttt", "ttt_plus", "clust3", "ttt_flow", "nc_ttt"]
@@ -47,6 +48,16 @@ def test_every_plan_names_what_there_is(name, scale):
             method_from({"name": job.method, **job.method_settings})
         if not kind.has_branch:
             method_from({"name": column.method, **column.settings})
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", PLANS)
+def test_every_planned_training_is_long_enough_for_its_rates(name, scale):
+    plan = read_plan(name, scale)
+    for model in plan.models:
+        recipe = plan.job(model, 0, HOME).recipe
+        steps = plan.learned // recipe.batch_size * recipe.epochs
+        assert highest_rate(recipe, steps) == recipe.lr
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -13,7 +13,8 @@ from ncttt.data import batches, load
 from ncttt.data.corruptions import CORRUPTIONS
 from ncttt.report.figures import draw_tsne
 from ncttt.report.figures.reliability import binned
-from ncttt.report.figures.shared.adapted import Confidences, confidences_of, features_of
+from ncttt.report.figures.shared.adapted import Confidences, confidences_of, features_of, subject_of
+from ncttt.report.figures.shared.request import Request
 from ncttt.report.figures.tsne import LOOKS, embed
 from ncttt.report.names import spelled
 
@@ -110,3 +111,9 @@ def test_every_tile_is_where_its_names_say():
     for name in CORRUPTIONS:
         assert seen[spelled(name)] == corrupted[name][:, 0, 0, 0].tolist()
     assert seen["Clean"] == [int(clean[0, 0, 0]), 255, 255, 255, 255]
+
+
+def test_what_is_drawn_by_default_is_a_shift_that_matters():
+    subject = subject_of(Request())
+    before, after = (confidences_of(subject.model, method, subject.data) for method in (ncttt.Source(), subject.method))
+    assert before.right.mean() < 0.5 < 0.8 < after.right.mean()

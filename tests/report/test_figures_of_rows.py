@@ -51,6 +51,17 @@ def test_iterations_show_one_span_in_every_panel():
         assert all(low < value < high for line in axes.lines for value in line.get_ydata())
 
 
+def test_no_number_is_above_a_hundred():
+    rows = rows_of_a_benchmark(["fog", "snow"])
+    for row in rows:
+        if row["accuracy_at"] and row["corruption"] == "snow":  # flat, in a panel of the span that fog needs
+            row["accuracy_at"] = json.dumps(dict.fromkeys(json.loads(row["accuracy_at"]), 0.999))
+    for axes in draw_iterations(rows).axes:
+        low, high = axes.get_ylim()
+        assert max(tick for tick in axes.get_yticks() if low <= tick <= high) <= 100
+        assert all(low < value < high for line in axes.lines for value in line.get_ydata())
+
+
 def test_without_rows_that_stop_nothing_is_marked():
     rows = [row for row in rows_of_a_benchmark(["fog", "snow"]) if row["stop"] is None]
     assert all(curve.stop is None for curve in curves_of(rows, "nc_ttt"))

@@ -8,16 +8,15 @@ import torch
 import yaml
 
 import ncttt
-from ncttt import InputError, Recipe, models
+from ncttt import InputError, Recipe, configs, models
 from ncttt.base.optimizers import OPTIMIZERS, make_optimizer
 from ncttt.methods.settings import method_from
 from ncttt.training import Job, read_job
 from ncttt.training.recipe import AUGMENTATIONS, PRECISIONS
-from ncttt.training.schedules import SCHEDULES, factor
+from ncttt.training.schedules import SCHEDULES, factor, highest_rate
 from ncttt.training.stepping import Stepper, augmentation
 
-CONFIGS = Path(__file__).parents[2] / "configs"
-TRAININGS = sorted([*CONFIGS.glob("cpu/*.yaml"), CONFIGS / "tune/one-epoch.yaml"])
+TRAININGS = sorted((configs.HOME / "train").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +84,25 @@ def test_schedules_follow_torch(name):
         optimizer.step()
         theirs.step()
     np.testing.assert_allclose([factor(recipe, (k + 0.5) / steps) for k in range(steps)], expected, atol=1e-6)
+
+
+def test_the_highest_rate_of_a_short_training_is_lower():
+    rates = [highest_rate(Recipe(lr=0.1), steps) for steps in (10, 50, 90, 250, 10_000)]
+    assert rates == pytest.approx([0.1 * (share / 50) ** 1.5 for share in (2, 10, 18, 50)] + [0.1])
+    for other in (Recipe(lr=0.1, warmup_steps=0), Recipe(lr=0.1, schedule="cosine")):
+        assert highest_rate(other, 10) == 0.1
+
+
+# How many images the sets of the committed configurations have to learn from.
+LEARNED = {"digits": 1167, "cifar10": 45_000}
+
+
+@pytest.mark.parametrize("path", TRAININGS, ids=lambda path: path.stem)
+def test_committed_configurations_keep_their_rates(path):
+    """Their models were trained before there was a limit for short trainings, which therefore must not touch them."""
+    job = read_job(path)
+    steps = LEARNED[job.data] // job.recipe.batch_size * job.recipe.epochs
+    assert highest_rate(job.recipe, steps) == job.recipe.lr
 
 
 def test_the_rate_of_a_step_is_what_the_optimizer_gets():

@@ -75,6 +75,19 @@ def test_resuming_is_bit_exact_whatever_the_optimizer(tmp_path, settings):
     assert tiny.same_weights(resumed, expected)
 
 
+def test_a_run_of_an_older_version_goes_on_with_the_rates_it_began_with(tmp_path):
+    expected, resumed = tiny.model(), tiny.model()
+    ncttt.train(expected, tiny.digits(), observers=[], warmup_steps=0, **SETTINGS)
+    stop = tiny.At(2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit):
+        ncttt.train(tiny.model(), tiny.digits(), run=tmp_path, observers=[stop], warmup_steps=0, **SETTINGS)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["recipe"]["warmup_steps"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    ncttt.train(resumed, tiny.digits(), run=tmp_path, resume=True, observers=[], **SETTINGS)
+    assert tiny.same_weights(resumed, expected)
+
+
 def command(run: Path, *more: str) -> list[str]:
     settings = ["--network_settings", "{width: 4}", "--layer", "layer2", "--method_settings", "{hidden: 32}"]
     recipe = {"epochs": 16, "batch_size": 64, "lr": 0.05, "augment": "pad_crop_flip"}

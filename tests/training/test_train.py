@@ -12,6 +12,7 @@ from ncttt import InputError
 from ncttt.data import load
 from ncttt.testing.cases import attached
 from ncttt.training import Epoch, Observer
+from ncttt.training.epoch import held_out_metrics
 from ncttt.training.joint import JointLoss
 from ncttt.training.stepping import Stepper
 
@@ -213,3 +214,14 @@ def test_fast_kernels_are_on_during_the_steps(monkeypatch):
     watching = tiny.At(1, lambda: seen.append(torch.backends.cudnn.benchmark))
     ncttt.train(tiny.model(), tiny.digits(), epochs=1, batch_size=32, observers=[watching], fast=True)
     assert (seen, torch.backends.cudnn.benchmark) == ([True], False)
+
+
+def test_a_training_of_few_epochs_is_stable():
+    """A steep rise of the rate makes the first epoch's loss 5.7, and the model no better than 24 %."""
+    torch.manual_seed(0)
+    data, test = load("digits", "fit"), load("digits", "test")
+    net = ncttt.models.small(num_classes=10, width=8)
+    model = ncttt.attach(net, "layer3", ncttt.NCTTT(), torch.rand(2, 3, 32, 32))
+    history = ncttt.train(model, data, epochs=4, batch_size=64, lr=0.1, auxiliary_weight=1.0, observers=tiny.QUIET)
+    assert history[0].cross_entropy < 2.6
+    assert held_out_metrics(model, test, 250)["accuracy"] > 0.9

@@ -3,6 +3,7 @@ from .batch import Trace
 from .folders import Adapted, FolderStream
 from .predictions import PREDICTIONS, TRACE, adapt_folders
 from .protocols import PROTOCOLS, Protocol
+from .small_batches import SmallBatchWarning
 from .summary import Tally
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Adapter",
     "FolderStream",
     "Protocol",
+    "SmallBatchWarning",
     "Tally",
     "Trace",
     "adapt_folders",

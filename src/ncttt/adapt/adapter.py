@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy as shallow
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,30 +15,41 @@ from ncttt.adapt import arguments
 from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
+from ncttt.adapt.small_batches import SmallBatches
+from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.base.errors import InputError
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
-from ncttt.model.certainty import Gate
+from ncttt.model.certainty import Gate, Look
 from ncttt.model.norm import Policy, moves_buffers
 from ncttt.model.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from ncttt.model.baked import Baked
 
-class Adapter:
+
+class Adapter(StreamModule):
     """Calls like the classifier, but adapts to the batch first; works on a copy, not on what it was given.
 
     Steps, learning rate, optimizer and statistics default to the method's own. `protocol`, a name, an address or a
     `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
     `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as certain of it
     as of held-out source images, and else ends the steps when the batch scores like them, where the method has a score;
+    one to three images get a small share of their own statistics and no steps, unless `norm` says otherwise;
     a number is a level of the score given by hand, without such a look. `guard` falls back to the state before a batch
-    whose loss or logits are not finite. Put the model on its device before; images follow it there. `copy=False` saves
-    the memory and time of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen
-    but for what moves.
+    whose loss or logits are not finite. `mean` and `std` normalise the input of a plain module, so that images are in
+    [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given model itself moves until
+    `reset()`, in evaluation mode and frozen but for what moves.
+
+    It is an `nn.Module` and can stand where the classifier stood: in a `Sequential`, an evaluation loop, under
+    `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there. It adapts whenever it is called:
+    `train()` and `eval()` change nothing but `training`, and the model inside always stays in evaluation mode. To
+    predict without adaptation, call the classifier itself, or what `bake` gives.
 
     >>> import ncttt
-    >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
+    >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN(), mean=[0.5] * 3, std=[0.25] * 3)
     >>> adapter(torch.rand(8, 3, 32, 32)).shape
     torch.Size([8, 10])
     """
@@ -57,31 +68,39 @@ class Adapter:
         stop: Stop = None,
         guard: bool = True,
         seed: int = 0,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
         copy: bool = True,
     ):
+        super().__init__()
         self.protocol = protocol_of(protocol)
         self.method = arguments.method_for(model, method)
-        self.model = _own(model, self.method, copy)
+        self.model = _own(arguments.normalising(model, self.method, mean, std), self.method, copy)
         self.steps = arguments.checked_steps(self.method.steps if steps is None else steps)
         self.guard, self.seed = guard, seed
         self.trace = Trace()
-        moving = self._moving()
+        self.model.memory = arguments.memory_of(self.method, self.model)
+        moving = arguments.moving_parameters(self.method, self.model)
         optimizer = self.method.optimizer if optimizer is None else optimizer
         lr = self.method.lr if lr is None else lr
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
+        self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
         self._moves_statistics = any(map(moves_buffers, self.norm))
-        buffers = self._buffers()
+        buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
-        self._snapshot = Snapshot(tensors | buffers, self._optimizer)
-        self._generator = torch.Generator().manual_seed(seed)
-        self._batches = 0
+        self._state = StreamState(Snapshot(tensors | buffers, self._optimizer), self.protocol, seed)
         self.stop = arguments.checked_stop(stop, self.model, self.norm[0])
-        self._gate = Gate(self.model, self._snapshot) if stop == "source" else None
+        self._gate = Gate(self.model, self._state.snapshot) if stop == "source" else None
+        self._moving = list(moving.values())
+        self._has_level = arguments.has_source_level(stop, self.model)
         self._adaptable = AdaptableModel(self.model, self.method, self._optimizer, self.norm)
+        self._settings = {"lr": lr, "optimizer": type(self._optimizer).__name__, "seed": seed}
+        self._last = LastBatch()
+        self.training = False
 
-    def __call__(self, images: Tensor) -> Tensor:
+    def forward(self, images: Tensor) -> Tensor:
         """Adapt to images `(B, C, H, W)` in [0, 1] and return their logits `(B, classes)`."""
         return self.predict_at([self.steps], images)[0]
 
@@ -95,12 +114,13 @@ class Adapter:
         """
         steps = arguments.rising_steps(steps)
         images = self._ready(images)
-        look = None if self._gate is None else self._gate.look(images)
+        look = self._look(images)
         if look is not None and look.like_source:
             self.trace = Trace(stopped="left to source", confidence=look.confidence, evidence=look.evidence)
-            self._end_batch(moved=False)
+            self._end_batch(images, moved=False)
             return torch.stack([look.logits] * len(steps))
-        logits, self.trace = self._adapt(steps, images)
+        logits, self.trace, moved = self._adapt(steps, images)
+        self._end_batch(images, moved)
         if look is not None:
             self.trace = replace(self.trace, confidence=look.confidence, evidence=look.evidence)
         return logits
@@ -118,6 +138,30 @@ class Adapter:
         assert score is not None
         return score
 
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def bake(self, images: Tensor | None = None) -> Baked:
+        """A plain frozen module with the adapted weights and statistics in it, which predicts the last batch alike.
+
+        With `images` it predicts those as a call would now, and the adapter learns nothing from them. Without, a stream
+        is baked as it stands; where statistics come from the batch they are the last one's, which the adapter holds on
+        to. Where a method returns logits from before its step, the state after it is baked.
+        """
+        from ncttt.adapt.baking import baked_as_it_stands, check_bakeable  # only who bakes needs it
+
+        check_bakeable(self._adaptable)
+        if images is None and self.protocol.remembers:
+            left = self.trace.stopped == "left to source"
+            suited = self._suited(self._last, self.steps)
+            return self._baked_source() if left else baked_as_it_stands(suited, self._last)
+        images = self._ready(self._last.images() if images is None else images)
+        look = self._look(images)
+        if look is not None and look.like_source:
+            return self._baked_source()
+        with self._state.kept():
+            self._adapt([self.steps], images)
+            return baked_as_it_stands(self._suited(images, self.steps), images)
+
     @property
     def has_score(self) -> bool:
         """Whether the method has a score of its own, which `shift` gives."""
@@ -130,23 +174,19 @@ class Adapter:
 
     def reset(self) -> None:
         """Forget all adaptation: source parameters, an optimizer without history, the first random state."""
-        self._forget()
-        self._batches = 0
-        self.trace = Trace()
+        self._state.reset()
+        self.trace, self._last = Trace(), LastBatch()
 
-    def state_dict(self) -> dict[str, Any]:
-        """The online state as tensors and numbers: `torch.save` it, `torch.load(..., weights_only=True)` it back."""
-        return {**self._snapshot.state(), "generator": self._generator.get_state(), "batches": self._batches}
+    def settings(self) -> dict[str, str]:
+        """Everything that an adapter must have in common with one whose state it loads, as text by name."""
+        from ncttt.adapt.state_checks import settings_of_adapter  # only who saves or loads a state needs it
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` gave, in an adapter made with the same arguments."""
-        if not self.protocol.remembers:
-            raise InputError(
-                f"an {self.protocol.name} adapter forgets after each batch; load a state into an online one"
-            )
-        self._snapshot.load(state)
-        self._generator.set_state(state["generator"])
-        self._batches = state.get("batches", 0)
+        now = {"steps": self.steps, "norm": self.norm, "protocol": self.protocol.name, "stop": self.stop}
+        return settings_of_adapter(self.method, **self._settings, **now, guard=self.guard)
+
+    def set_extra_state(self, state: Mapping[str, Any]) -> None:
+        super().set_extra_state(state)
+        self.trace, self._last = Trace(), LastBatch()
 
     def __repr__(self) -> str:
         return f"Adapter({self.method!r}, steps={self.steps}, protocol={self.protocol.name!r}, norm={self.norm!r})"
@@ -156,68 +196,54 @@ class Adapter:
         images = images.to(self.model.mean)
         return images.clone() if images.is_inference() else images.detach()
 
-    def _moving(self) -> dict[str, nn.Parameter]:
-        """Unfreeze, in the copy, just what the method moves."""
-        self.model.requires_grad_(False)
-        moving = self.method.parameters(self.model)
-        if not isinstance(moving, dict):
-            raise InputError(f"{type(self.method).__name__}.parameters must give a dict by name; found {type(moving)}")
-        if self.method.learns and not moving:
-            raise InputError(f"{type(self.method).__name__} has a loss but nothing to move in this network")
-        for parameter in moving.values():
-            parameter.requires_grad_(True)
-        return moving
+    def _look(self, images: Tensor) -> Look | None:
+        return None if self._gate is None else self._gate.look(images)
 
-    def _buffers(self) -> dict[str, Tensor]:
-        """What moves beside the parameters: buffers of the branch, and of BatchNorm layers under a running policy."""
-        buffers = {f"branch.{name}": buffer for name, buffer in self.method.buffers(self.model).items()}
-        if self._moves_statistics:
-            layers = set(self.model.batch_norms())
-            named = ((name, module) for name, module in self.model.named_modules() if module in layers)
-            buffers |= {f"{name}.{key}": tensor for name, module in named for key, tensor in module.named_buffers()}
-        return buffers
-
-    def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace]:
-        """Logits `(len(steps), B, classes)`, and what happened on the way; then forget, if the protocol does."""
-        before = self._snapshot.state() if self.protocol.remembers else None
-        run = Adaptation(self._adaptable, images, self._level(len(images)))
+    def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace, bool]:
+        """Logits `(len(steps), B, classes)`, what happened on the way, and whether anything has moved."""
+        before = self._state.before_batch()
+        for parameter in self._moving:
+            parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
+        run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
         try:
-            with seeded(self._next_seed(), images.device):
+            with seeded(self._state.next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]
+                good = run.finite_rows(steps, rows) if self.guard else len(rows)
+                if good == len(rows):
+                    run.remember()
         except BaseException:
-            self._go_back(before)
+            self._state.go_back(before)
             raise
-        good = run.finite_rows(steps, rows) if self.guard else len(rows)
         fell_back = good < len(rows)
         if fell_back:
-            self._go_back(before)
+            self._state.go_back(before)
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
             if self._moves_statistics:  # the prediction has moved them
-                self._go_back(before)
-        self._end_batch(moved=not fell_back and (run.steps > 0 or self._moves_buffers))
-        return torch.stack(rows), run.trace(fell_back)
+                self._state.go_back(before)
+        trace = run.trace(fell_back)
+        if not self._has_level and trace.stopped == "steps":
+            trace = replace(trace, stopped="no source level")
+        return torch.stack(rows), trace, not fell_back and (run.steps > 0 or self._moves_buffers)
+
+    def _suited(self, images: Tensor | LastBatch, steps: int) -> AdaptableModel:
+        """The model as a batch of that size needs it."""
+        return self._small_batches.suited(self._adaptable, len(images), steps)
 
     def _level(self, images: int) -> float | None:
         if isinstance(self.stop, str):
-            return self.method.source_level(self.model, images)
+            return self.method.source_level(self.model, images) if self._has_level else None
         return self.stop
 
-    def _end_batch(self, moved: bool) -> None:
-        """Count the batch, and forget if the protocol says so, unless there is nothing to forget."""
-        self._batches += 1
-        if self.protocol.forgets_after(self._batches) and (moved or self.protocol.remembers):
-            self._forget()
+    def _end_batch(self, images: Tensor, moved: bool) -> None:
+        remembered = self._state.end_batch(moved)
+        # A stream that forgot has no state left to bake; an episodic adapter makes it again.
+        self._last = LastBatch(images if remembered or not self.protocol.remembers else None)
 
-    def _forget(self) -> None:
-        self._snapshot.reset()
-        self._generator.manual_seed(self.seed)
+    def _baked_source(self) -> Baked:
+        from ncttt.model.baked import bake  # as above
 
-    def _go_back(self, before: dict[str, Any] | None) -> None:
-        """To the state before the batch: the source's where nothing is remembered, the stream's otherwise."""
-        if before is None:
-            self._snapshot.reset()
-        else:
-            self._snapshot.load(before)
+        with self._state.snapshot.saved():
+            return bake(self.model, {})
 
     def _unadapted(self, run: Adaptation) -> Tensor:
         """The prediction of the state before the batch, to which the model has gone back."""
@@ -227,15 +253,9 @@ class Adapter:
             raise InputError("the model's logits are not finite even without adaptation; check its weights")
         return logits
 
-    def _next_seed(self) -> int:
-        """The same for every batch where nothing is remembered, a stream of seeds otherwise."""
-        if not self.protocol.remembers:
-            return self.seed
-        return int(torch.randint(2**62, (), generator=self._generator, device="cpu"))
 
-
-def _own(model: nn.Module, method: Method, copied: bool) -> Branched:
-    own = deepcopy(model) if copied else shallow(model)  # the latter shares all tensors, but not the method
-    own = own if isinstance(own, Branched) else Branched(own, None, method)
+def _own(model: Branched, method: Method, copied: bool) -> Branched:
+    own = deepcopy(model) if copied else shallow(model)
+    own._modules = dict(own._modules)  # a shallow copy shares all tensors, but neither method nor memory
     own.method = method
     return own.eval()

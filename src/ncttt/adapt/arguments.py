@@ -1,4 +1,4 @@
-"""What an Adapter is given, checked: a model and a method that fit, statistics, a rule to stop, numbers of steps."""
+"""What an Adapter is given, checked: a model and a method that fit, what moves, statistics, when to stop, steps."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ncttt.base.errors import InputError
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, batch_share
+from ncttt.model.snapshot import named_tensors
 
 Norm = Policy | tuple[Policy, Policy]
 Stop = Literal["source"] | float | None
@@ -39,6 +40,56 @@ def method_for(model: nn.Module, method: Method | None) -> Method:
         hint = "change others by dataclasses.replace(model.method, ...)"
         raise InputError(f"the model's branch was built with another {', '.join(other)} than this method's; {hint}")
     return method
+
+
+def normalising(
+    model: nn.Module, method: Method, mean: Sequence[float] | None, std: Sequence[float] | None
+) -> Branched:
+    """A plain module with the normalisation of its input; a `Branched` has its own."""
+    if not isinstance(model, Branched):
+        return Branched(model, None, method, mean, std)
+    if mean is not None or std is not None:
+        own = (
+            f"mean={model.mean.flatten().tolist()}, std={model.std.flatten().tolist()}" if model.normalises else "none"
+        )
+        raise InputError(
+            f"mean and std are for plain modules; this model was made with its own normalisation ({own}); "
+            "give them to ncttt.attach or ncttt.Branched instead"
+        )
+    return model
+
+
+def memory_of(method: Method, model: Branched) -> nn.Module | None:
+    """A new memory of the method, on the device of the model."""
+    memory = method.memory(model)
+    if memory is not None and not isinstance(memory, nn.Module):
+        raise InputError(f"{type(method).__name__}.memory must give an nn.Module or None; found {memory!r}")
+    return None if memory is None else memory.to(model.mean.device).eval()
+
+
+def moving_parameters(method: Method, model: Branched) -> dict[str, nn.Parameter]:
+    """Unfreeze just what the method moves, and give it by name."""
+    model.requires_grad_(False)
+    moving = method.parameters(model)
+    if not isinstance(moving, dict):
+        raise InputError(f"{type(method).__name__}.parameters must give a dict by name; found {type(moving)}")
+    if method.learns and not moving:
+        raise InputError(f"{type(method).__name__} has a loss but nothing to move in this network")
+    for parameter in moving.values():
+        parameter.requires_grad_(True)
+    return moving
+
+
+def moving_buffers(method: Method, model: Branched, statistics: bool) -> dict[str, Tensor]:
+    """What moves beside the parameters: buffers of the branch, the memory, and of BatchNorm layers the `statistics`."""
+    buffers = {f"branch.{name}": buffer for name, buffer in method.buffers(model).items()}
+    if model.memory is not None:
+        buffers |= {f"memory.{name}": tensor for name, tensor in named_tensors(model.memory).items()}
+    if statistics:
+        layers = set(model.batch_norms())
+        named = ((name, module) for name, module in model.named_modules() if module in layers)
+        buffers |= {f"{name}.{key}": tensor for name, module in named for key, tensor in module.named_buffers()}
+    return buffers
 
 
 def checked_steps(steps: int) -> int:
@@ -86,6 +137,18 @@ def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:
     if known and model.batch_norms() and gradient_norm != model.method.gradient_norm:
         warnings.warn(f"the source's level was measured with other statistics than {gradient_norm!r}", stacklevel=4)
     return stop
+
+
+def has_source_level(stop: Stop, model: Branched) -> bool:
+    """Whether the score can end steps at the source's level; warns of a branch that cannot tell what is source."""
+    if stop != "source" or not has_score(model.method) or model.method.tells_source(model):
+        return True
+    warnings.warn(
+        f"{type(model.method).__name__} cannot stop at the source's level, and takes all its steps: at calibration its "
+        "branch scored source images and the same images with shuffled pixels alike; train the branch longer",
+        stacklevel=4,
+    )
+    return False
 
 
 def has_score(method: Method) -> bool:

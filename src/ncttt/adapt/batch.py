@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
-from ncttt.methods.base import Method, Objective
+from ncttt.methods.base import Method, Objective, Prediction
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, looking, moves_buffers, predicting, statistics, stepping
 
@@ -21,12 +21,14 @@ class Trace:
     """What one call of an `Adapter` did.
 
     `stopped` is `steps` (all were taken), `left to source` (the source model is as certain of the batch as of source
-    images, so it predicted it), `source level` (the batch's score reached that of source images), `guard` (something
-    was not finite, so the state before the batch predicted it) or `nothing to learn`. `losses` holds the loss before
-    each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
-    without a score and batches left to the source, and after the steps also where the prediction uses other statistics
-    than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
-    are the source model's of the batch, where `stop="source"` looked.
+    images, so it predicted it), `source level` (the batch's score reached that of source images), `no source level`
+    (all steps were taken, because the branch cannot tell source images from others), `guard` (something was not finite,
+    so the state before the batch predicted it), `remembered` (the method has a memory and no loss) or `nothing to
+    learn` (the method has no loss, or the batch has one to three images behind `stop="source"`). `losses` holds the
+    loss before each step taken, those that the guard undid included. Shift scores are means over the batch; None for
+    methods without a score and batches left to the source, and after the steps also where the prediction uses other
+    statistics than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of
+    the logits) are the source model's of the batch, where `stop="source"` looked.
     """
 
     losses: tuple[float, ...] = ()
@@ -58,12 +60,18 @@ class AdaptableModel:
         with statistics(self.model.batch_norms(), looking(policy)):
             return self._score(images)
 
-    def predict(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+    def predict(self, images: Tensor) -> Prediction:
         """Logits, and the score of the same pass where the method has one."""
         with statistics(self.model.batch_norms(), predicting(self.norm[1])):
-            if self.model.branch is not None and type(self.method).predict is Method.predict:
-                return self._score(images)
-            return self.method.predict(self.model, images), None
+            if self.model.branch is not None and self.predicts_by_forward:
+                return Prediction(*self._score(images))
+            prediction = self.method.predict(self.model, images)
+            return prediction if isinstance(prediction, Prediction) else Prediction(prediction)
+
+    @property
+    def predicts_by_forward(self) -> bool:
+        """Whether a prediction is a forward of the classifier and nothing more."""
+        return type(self.method).predict is Method.predict
 
     @contextmanager
     def gradient_pass(self) -> Iterator[None]:
@@ -91,9 +99,10 @@ class Adaptation:
         self._model, self._images, self._level = model, images, level
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
-        self._prediction: tuple[Tensor, Tensor | None] | None = None
+        self._prediction: Prediction | None = None
         self._lags = self._moved_statistics = False
-        self._stopped = "" if model.optimizer else "nothing to learn"
+        without_loss = "nothing to learn" if model.model.memory is None else "remembered"
+        self._stopped = "" if model.optimizer else without_loss
 
     def advance(self, steps: int) -> None:
         """Take steps until there are that many, or until the batch scores like source images."""
@@ -115,11 +124,16 @@ class Adaptation:
                 self._model.move_statistics(self._images)
                 self._moved_statistics = True
             self._prediction = self._model.predict(self._images)
-        return self._prediction[0]
+        return self._prediction.logits
+
+    def remember(self) -> None:
+        """Let the method remember the batch as it was predicted last."""
+        if self._model.model.memory is not None and self._prediction is not None:
+            self._model.method.remember(self._model.model, self._images, self._prediction)
 
     def trace(self, fell_back: bool) -> Trace:
         """What happened; the score after the steps is that of the last prediction."""
-        last = self._prediction[1] if self._prediction and self._model.same_statistics else None
+        last = self._prediction.score if self._prediction and self._model.same_statistics else None
         first = last if self._first_score is None else self._first_score
         return Trace(
             losses=tuple(self._loss_values()),
@@ -157,10 +171,12 @@ class Adaptation:
         moved = [parameter for group in self._model.optimizer.param_groups for parameter in group["params"]]
         return all(bool(parameter.isfinite().all()) for parameter in moved)
 
-    def _objective(self) -> Objective:
+    def _objective(self) -> Objective | None:
         method = self._model.method
         images = shifted_copies(self._images, method.copies, method.mirrored)
         objective = method.adaptation_loss(self._model.model, images)
+        if objective is None:
+            return None
         if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
@@ -172,7 +188,7 @@ class Adaptation:
         if not self._model.same_statistics:
             return self._model.score(self._images, self._model.norm[0])[1]
         self.logits()
-        return self._prediction[1] if self._prediction else None
+        return self._prediction.score if self._prediction else None
 
     def _stop_at_source(self, score: Tensor | None) -> None:
         if self._level is not None and score is not None and score.mean() >= self._level:
@@ -182,7 +198,11 @@ class Adaptation:
         optimizer = self._model.optimizer
         assert optimizer is not None
         with torch.enable_grad(), self._model.gradient_pass():
-            loss, score, logits = self._objective()
+            objective = self._objective()
+            if objective is None:
+                self._stopped = "nothing to learn"
+                return
+            loss, score, logits = objective
             score = None if score is None else score.detach()
             if self._first_score is None:
                 self._first_score = score
@@ -195,7 +215,7 @@ class Adaptation:
         optimizer.zero_grad(set_to_none=True)
         self._losses.append(loss.detach())
         self._lags = logits is not None
-        self._prediction = None if logits is None else (logits.detach(), score)
+        self._prediction = None if logits is None else Prediction(logits.detach(), score)
 
 
 def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor:

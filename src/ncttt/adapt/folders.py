@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.adapt.adapter import Adapter
-from ncttt.adapt.arguments import Stop
+from ncttt.adapt.arguments import Norm, Stop
 from ncttt.adapt.batch import Trace
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
+from ncttt.base.words import counted
 from ncttt.data.files.finding import image_files
 from ncttt.data.files.image_files import decode, opened
 from ncttt.data.files.prefetch import prefetch
@@ -50,7 +52,8 @@ class Adapted:
 class FolderStream:
     """Iterates over the images of folders, any depth, in batches that are adapted to as they are read.
 
-    A folder is a domain: `online` forgets at each new one, `continual` never, `episodic` after each batch. Files come
+    Image files may stand in place of folders. A folder, or files given one after another, is a domain: `online` forgets
+    at each new one, `continual` never, `episodic` after each batch. The files of a folder come
     sorted by name; `shuffle` them where the order follows the classes, because batch statistics need mixed batches.
     `skip_bad` leaves out files that cannot be read, with a warning each. Images are brought to the model's size, or to
     `image_size`, as in its training, or as `resize` says: "square", "crop" or "crop(256)" and the like. The rest is as
@@ -68,6 +71,7 @@ class FolderStream:
         stop: Stop = "source",
         steps: int | None = None,
         lr: float | None = None,
+        norm: Norm | None = None,
         shuffle: bool = False,
         skip_bad: bool = False,
         image_size: int | None = None,
@@ -78,7 +82,7 @@ class FolderStream:
         self.size = _size(model, image_size)
         self.resize = getattr(model, "resize", SQUARE) if resize is None else resize
         shorter_side(self.resize, self.size)  # an unknown way is refused here
-        self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, stop=stop, seed=seed)
+        self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, norm=norm, stop=stop, seed=seed)
         self.batches = file_batches(folders, batch_size, shuffle, seed)
         self.skip_bad = skip_bad
         # A copy that stays as it is, and tells what the model would say without adaptation.
@@ -109,7 +113,7 @@ class FolderStream:
                 number += 1
                 yield self._adapted(number, batch, images)
         if not number:
-            raise InputError(f"none of the {self.images} images can be read")
+            raise InputError(f"of {counted(self.images, 'image')} none can be read")
 
     def _adapted(self, number: int, batch: FileBatch, read: ReadBatch) -> Adapted:
         images = torch.from_numpy(read.pixels).permute(0, 3, 1, 2).float().div(255)
@@ -155,14 +159,13 @@ def file_batches(folders: Sequence[str | Path], batch_size: int, shuffle: bool, 
     if not isinstance(batch_size, int) or batch_size < 1:
         raise InputError(f"batch_size must be a whole number of at least 1; found {batch_size!r}")
     if not folders:
-        raise InputError("a stream needs at least one folder of images; found none")
-    files_of = [_files(Path(folder)) for folder in folders]
+        raise InputError("a stream needs at least one folder or file of images; found none")
     order = np.random.default_rng(seed)
     batches = []
-    for domain, (folder, files) in enumerate(zip(folders, files_of, strict=True)):
+    for domain, (folder, files) in enumerate(_domains(folders)):
         indices = order.permutation(len(files)) if shuffle else np.arange(len(files))
         parts = np.array_split(indices, -(-len(files) // batch_size))
-        batches += [FileBatch(domain, str(folder), tuple(files[index] for index in part)) for part in parts]
+        batches += [FileBatch(domain, folder, tuple(files[index] for index in part)) for part in parts]
     return batches
 
 
@@ -201,9 +204,21 @@ def _pixels_or_error(file: str, size: int, resize: str) -> np.ndarray | InputErr
         return error
 
 
+def _domains(places: Sequence[str | Path]) -> list[tuple[str, list[str]]]:
+    """Folders with their files; image files that are given one after another are a domain, named by their folder."""
+    domains = []
+    for is_file, group in groupby(map(Path, places), Path.is_file):
+        given = list(group)
+        if is_file:
+            domains.append((str(given[0].parent), list(map(str, given))))
+        else:
+            domains += [(str(folder), _files(folder)) for folder in given]
+    return domains
+
+
 def _files(folder: Path) -> list[str]:
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder")
+        raise InputError(f"there is no folder and no file {folder}")
     files = image_files(folder)
     if not files:
         raise InputError(f"{folder} holds no images")

@@ -15,6 +15,7 @@ from ncttt.base.files import check_place, is_special
 from ncttt.base.locks import alone_with
 from ncttt.base.progress import ProgressDisplay
 from ncttt.base.signals import listening
+from ncttt.base.words import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,12 +56,14 @@ def adapt_folders(
     stop: Literal["source", "none"] = "source",
     steps: int | None = None,
     lr: float | None = None,
+    norm: str | None = None,
     shuffle: bool = False,
     skip_bad: bool = False,
     resize: str | None = None,
     seed: int = 0,
     device: str = "cpu",
     threads: int | None = None,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Adapt a model to folders of images, write its predictions and return a summary, as `Tally.facts` gives it.
 
@@ -68,7 +71,8 @@ def adapt_folders(
 
     Args:
         model: Zoo name or folder of the model, or the model.
-        images: Folders of images, one or several, in the order of the stream; subfolders are looked into.
+        images: Folders of images, or image files, one or several, in the order of the stream; folders are read at any
+            depth.
         out: CSV file for the predictions, a row for each image.
         trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
         method: Name of the method; by default the one that the model was trained for.
@@ -78,6 +82,7 @@ def adapt_folders(
         stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
+        norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
         shuffle: Shuffle the images of each folder; for files that are sorted by class.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
@@ -85,7 +90,11 @@ def adapt_folders(
         seed: Of the shuffling and of the adaptation.
         device: cpu, cuda or cuda:N.
         threads: Threads of the processor; by default one for each core.
+        overwrite: Replace the files of an earlier run.
     """
+    trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
+    if not overwrite:
+        _check_new(str(out), trace_file)
     if method is not None:
         methods.METHODS.find(method)  # first, because the model may be for this very method
     loaded = _loaded(model, device, threads)
@@ -105,12 +114,12 @@ def adapt_folders(
         stop="source" if stop == "source" else None,
         steps=steps,
         lr=lr,
+        norm=norm,
         shuffle=shuffle,
         skip_bad=skip_bad,
         resize=resize,
         seed=seed,
     )
-    trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     tally = adapt.Tally(loaded)
     _write(stream, tally, str(out), trace_file)
     return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": trace_file}
@@ -146,6 +155,13 @@ def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> B
     return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
 
 
+def _check_new(*files: str) -> None:
+    """Raise rather than replace what an earlier run has written."""
+    for file in files:
+        if Path(file).exists() and not is_special(Path(file)):
+            raise InputError(f"{file} is there already; choose another --out, or replace it with --overwrite")
+
+
 def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None:
     """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
     if not is_special(Path(out)) and Path(out).resolve() == Path(trace).resolve():
@@ -178,7 +194,8 @@ def _told(out: str, tally: "Tally", progress: ProgressDisplay) -> Iterator[Growi
             yield rows
     except BaseException:
         if rows is not None and tally.images:
-            progress.say(f"ncttt: stopped; the {tally.images} predictions so far are in {rows.path}")
+            verb = "is" if tally.images == 1 else "are"
+            progress.say(f"ncttt: stopped; the {counted(tally.images, 'prediction')} so far {verb} in {rows.path}")
         raise
 
 

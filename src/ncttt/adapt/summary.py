@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ncttt.adapt.folders import Adapted
+from ncttt.base.words import counted
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import judged
 
@@ -71,12 +72,17 @@ class Tally:
             return UNKNOWN
         if not self.unlike:
             return NOT_NEEDED
-        advised = f"adapting is advised: {self.unlike} of {self.batches} batches do not look like the source's"
+        advised = f"adapting is advised: {_unlike(self.unlike, self.batches)} not look like the source's"
         if not self.still_unlike:
             return advised
-        return f"{advised}, and {self.still_unlike} still score below them after it: trust those labels less"
+        score = "scores" if self.still_unlike == 1 else "score"
+        return f"{advised}, and {self.still_unlike} still {score} below them after it: trust those labels less"
 
     def _below_source(self, shift: float | None, images: int) -> bool:
         """Whether a batch of so many images scores, after adaptation, below what source images would."""
         level = self.model.method.source_level(self.model, images)
         return shift is not None and level is not None and shift < level
+
+
+def _unlike(count: int, batches: int) -> str:
+    return f"{count} of {counted(batches, 'batch', 'batches')} {'does' if count == 1 else 'do'}"

@@ -3,8 +3,9 @@ from .cell import Cell
 from .cells import cells_of
 from .draws import ImageDraw
 from .driver import Outcome, raise_failures, run_cells, run_grid
+from .entries import Entry
 from .executors import executor
-from .grid import Entry, Grid
+from .grid import Grid
 from .intervals import Difference, paired_difference
 from .scenarios import Scenario
 from .store import Store, read_rows

@@ -18,13 +18,15 @@ from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
 from ncttt.benchmark import executors
 from ncttt.benchmark.cell import Cell
-from ncttt.benchmark.cells import cells_of, checkpoints_of
+from ncttt.benchmark.cells import cells_of, checkpoints_of, method_of
 from ncttt.benchmark.driver import Failures, run_cells
 from ncttt.benchmark.grid import BLEND, Entry, Grid
 from ncttt.benchmark.intervals import Difference, mean_difference, paired_difference
 from ncttt.benchmark.right_streams import by_seed
+from ncttt.benchmark.rows import ONLY_ATTRIBUTION
 from ncttt.benchmark.store import Store
-from ncttt.methods import METHODS
+from ncttt.methods import METHODS, Method
+from ncttt.zoo.checkpoint import description
 
 GAINS = ("statistics", "steps", "total")
 
@@ -99,7 +101,7 @@ def plans(grid: Grid, blend: str = BLEND) -> list[Plan]:
     """Five variants for each method of the grid that learns; the others have nothing to divide."""
     cells_of(grid)  # refuses entries that contradict each other
     variants: dict[Subject, dict[str, list[Cell]]] = {}
-    for entry in grid.methods:
+    for entry in grid.entries:
         if not METHODS.find(entry.method).learns:
             continue
         for checkpoint in checkpoints_of(entry):
@@ -141,7 +143,7 @@ def attributions_json(attributions: Sequence[Attribution]) -> list[dict[str, Any
         {
             **asdict(attribution.subject),
             "accuracy": attribution.accuracy,
-            **{name: getattr(attribution, name)._asdict() for name in GAINS},
+            **{name: getattr(attribution, name).as_json() for name in GAINS},
         }
         for attribution in attributions
     ]
@@ -151,9 +153,9 @@ def write_attributions(attributions: Sequence[Attribution], path: str | Path) ->
     """Shares as CSV, a line for each method on a checkpoint, with the machine that measured them."""
     lines = []
     for attribution in attributions:
-        gains = {name: getattr(attribution, name) for name in GAINS}
-        means = {name: gain.mean for name, gain in gains.items()}
-        bounds = {f"{name} {bound}": getattr(gains[name], bound) for name in GAINS for bound in ("low", "high")}
+        gains = {name: getattr(attribution, name).as_json() for name in GAINS}
+        means = {name: gain["mean"] for name, gain in gains.items()}
+        bounds = {f"{name} {bound}": gains[name][bound] for name in GAINS for bound in ("low", "high")}
         lines.append({**asdict(attribution.subject), **attribution.accuracy, **means, **bounds, **origin()})
     write_csv(path, list(lines[0]), [list(line.values()) for line in lines])
 
@@ -165,11 +167,17 @@ def _subject(name: str, cell: Cell) -> Subject:
 
 def _variants(entry: Entry, blend: str) -> dict[str, Entry]:
     still = Entry(method="ptbn", checkpoint=entry.checkpoint, protocols=entry.protocols)
-    name = entry.label or entry.method
+    own = method_of(entry, description(checkpoints_of(entry)[0]), str(entry.checkpoint))
     return {
         "source": replace(still, method="source"),
         "batch": still,
-        "blend": replace(still, settings={"norm": blend}, label=f"ptbn {blend}"),
-        "batch + steps": replace(entry, settings=entry.settings | {"norm": "batch"}, label=f"{name} batch"),
-        "steps alone": replace(entry, settings=entry.settings | {"norm": "source"}, label=f"{name} source"),
+        "blend": replace(still, settings={"norm": blend}, label=f"ptbn {blend}{ONLY_ATTRIBUTION}"),
+        "batch + steps": _with_statistics(entry, own, "batch"),
+        "steps alone": _with_statistics(entry, own, "source"),
     }
+
+
+def _with_statistics(entry: Entry, own: Method, norm: str) -> Entry:
+    """The method with these statistics; a variant that is the entry itself has its name, so that rows have one."""
+    label = entry.label if own.norm == norm else f"{entry.label or entry.method} {norm}{ONLY_ATTRIBUTION}"
+    return replace(entry, settings=entry.settings | {"norm": norm}, label=label)

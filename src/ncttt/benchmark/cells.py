@@ -19,6 +19,7 @@ from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.benchmark.stored_corruptions import lies_ready, stored_scenarios
 from ncttt.benchmark.streams import parse_order
 from ncttt.data import data_root
+from ncttt.data.class_names import check_same_classes
 from ncttt.data.corruptions import expand_corruptions, table_for
 from ncttt.data.loading import check_request
 from ncttt.data.sets.registry import is_folder
@@ -48,14 +49,14 @@ def image_draws(grid: Grid) -> list[ImageDraw]:
     root = str(data_root(grid.root).absolute())
     chosen = zip(names, folders, strict=True)
     draws = [ImageDraw(name, grid.split, grid.images, grid.skip, root, folder) for name, folder in chosen]
-    checkpoints = [name for entry in grid.methods for name in checkpoints_of(entry)]
+    checkpoints = [name for entry in grid.entries for name in checkpoints_of(entry)]
     return [draw if lies_ready(draw) else sized(draw, grid, checkpoints) for draw in draws]
 
 
 def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
     lists = _scenarios(grid, draw)
     drawn = lists[0][0].draw.read()
-    entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw, drawn)) for entry in grid.methods]
+    entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw, drawn)) for entry in grid.entries]
     protocols = sorted({name for names, _ in entries for name in names}, key=_place_of)
     for scenarios, setups in _streams(lists, list(product(protocols, grid.orders))):
         for (protocol, order), size, seed in product(setups, grid.batch_sizes, grid.seeds):
@@ -129,9 +130,10 @@ def _check_fit(described: dict[str, Any], checkpoint: str, drawn: DrawnImages, d
     architecture = described["architecture"]
     if architecture is None:
         raise InputError(f"{checkpoint} holds a network of its author's own, which a grid cannot build")
-    classes = architecture.get("num_classes", drawn.classes)
-    if classes != drawn.classes:
-        raise InputError(f"{checkpoint} tells {classes} classes apart; {data} has {drawn.classes}")
+    classes = architecture.get("num_classes", len(drawn.classes))
+    if classes != len(drawn.classes):
+        raise InputError(f"{checkpoint} tells {classes} classes apart; {data} has {len(drawn.classes)}")
+    check_same_classes(described.get("classes"), drawn.classes, checkpoint, data)
     (_, *sides), (_, height, width, _) = described["input_shape"], drawn.images.shape
     if sides != [height, width]:
         raise InputError(

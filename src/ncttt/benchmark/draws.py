@@ -16,6 +16,7 @@ from ncttt.base.pools import cores
 from ncttt.data import Images, LazyImages, load
 from ncttt.data.batching import shuffled
 from ncttt.data.files.image_files import DECODING, decode_hashed, hash_of
+from ncttt.data.files.imageset import as_bytes
 from ncttt.data.files.prefetch import prefetch
 from ncttt.data.files.resizing import SQUARE, exact
 
@@ -52,12 +53,15 @@ class ImageDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawnImages:
-    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; files are read when they are indexed."""
+    """Images uint8 (N, H, W, 3) of a set, with their labels and places there; files are read when they are indexed.
+
+    `classes` are the names of the set's classes.
+    """
 
     images: Images
     labels: np.ndarray
     places: np.ndarray
-    classes: int
+    classes: tuple[str, ...]
 
     @property
     def decoded(self) -> bool:
@@ -108,8 +112,9 @@ def _read(draw: ImageDraw) -> DrawnImages:
     if skip < 0 or count < 1 or skip + count > len(data):
         behind = f" behind the first {skip}" if skip else ""
         raise InputError(f"asked for {count} images{behind} of {data.name}, which has {len(data)}")
+    labels = data.labels_for("a grid")
     places = np.sort(shuffled(len(data), SEED, 0)[skip : skip + count])
-    return DrawnImages(_selected(data.images, places), data.labels[places], places, len(data.classes))
+    return DrawnImages(_selected(data.images, places), labels[places], places, data.classes)
 
 
 def _selected(images: Images, places: np.ndarray) -> Images:
@@ -151,7 +156,7 @@ def _pieces(images: Images) -> Iterator[Piece]:
 
 
 def _taken(images: Images, part: slice) -> Piece:
-    piece = np.ascontiguousarray(images[part])
+    piece = np.ascontiguousarray(as_bytes(images[part]))
     return piece, piece.data
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ncttt.base.errors import InputError
 from ncttt.base.locks import alone_with
 from ncttt.base.progress import ProgressDisplay
+from ncttt.base.words import counted
 from ncttt.benchmark import executors
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
@@ -118,7 +119,7 @@ def _keep(cell: Cell, result: Result | Failure, store: Store) -> None:
 
 def _displaying(cells: int, missing: int) -> ProgressDisplay:
     display = ProgressDisplay("cells", cells, done=cells - missing)
-    display.say(f"{cells} cells, {cells - missing} done before, {missing} to measure")
+    display.say(f"{counted(cells, 'cell')}, {cells - missing} done before, {missing} to measure")
     return display
 
 

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from ncttt.benchmark.entries import Entry, chosen_entries
+
 BLEND = "blend(0.5)"  # of source and batch statistics, that an attribution shows beside them
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A method on a checkpoint.
-
-    Attributes:
-        method: Name of the method, or the address module:Class of your own.
-        checkpoint: Zoo name or folder of the model; several make an entry each.
-        settings: Of the method, in place of its own or of the checkpoint's.
-        label: What tables call it; by default the method's name.
-        steps: Step counts to predict after, in place of the grid's; the last is the one that counts.
-        stop: "source", to leave batches that look like source images to the source model, or a level of the score, to
-            end the steps by.
-        protocols: In place of the grid's.
-    """
-
-    method: str
-    checkpoint: str | list[str]
-    settings: dict[str, Any] = field(default_factory=dict)
-    label: str | None = None
-    steps: list[int] | None = None
-    stop: str | float | None = None
-    protocols: list[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +19,9 @@ class Grid:
     Attributes:
         data: Data set by name, or a folder of images; several make a grid on each. Of cifar10-c, cifar100-c and folders
             of such arrays the corrupted images are read as they are.
-        methods: What is compared, on which checkpoints.
+        methods: What is compared: names such as tent, or {method: tent, checkpoint: ..., settings: ...}.
+        checkpoint: Model for the methods that name none; by default the model of the zoo that was trained for the
+            method on this data, and for methods without a branch the one that was trained without.
         split: Part of the data.
         images: How many of it, drawn once; all by default.
         skip: Leave out so many of the draw, for images that nothing was chosen on.
@@ -64,7 +46,8 @@ class Grid:
     """
 
     data: str | list[str]
-    methods: list[Entry]
+    methods: Sequence[str | dict[str, Any] | Entry]
+    checkpoint: str | None = None
     split: str = "test"
     images: int | None = None
     skip: int = 0
@@ -82,3 +65,8 @@ class Grid:
     threads: int = 1
     device: str = "cpu"
     fast: bool = False
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """What is compared, each with its checkpoint."""
+        return chosen_entries(self.methods, self.checkpoint, self.data)

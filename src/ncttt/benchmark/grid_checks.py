@@ -34,11 +34,11 @@ def check_grid(grid: Grid) -> None:
         exact(grid.resize, grid.image_size or 1)
     for severity in grid.severities:
         check_severity(severity)
-    for protocol in [*grid.protocols, *(name for entry in grid.methods for name in entry.protocols or ())]:
+    for protocol in [*grid.protocols, *(name for entry in grid.entries for name in entry.protocols or ())]:
         check_protocol(protocol)
     for order in grid.orders:
         parse_order(order)
-    for steps in (grid.steps, *(entry.steps for entry in grid.methods)):
+    for steps in (grid.steps, *(entry.steps for entry in grid.entries)):
         if steps is not None and (not steps or steps != sorted(set(steps)) or steps[0] < 0):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {steps}")
 

@@ -21,11 +21,21 @@ CHUNK = 500  # resamples at a time, so that streams of single images fit the mem
 
 
 class Difference(NamedTuple):
-    """A difference of two accuracies with its interval."""
+    """A difference of two accuracies with its interval, from -1 to 1 where there are too few batches for one."""
 
     mean: float
     low: float
     high: float
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were enough batches for an interval."""
+        return self.high - self.low < 2
+
+    def as_json(self) -> dict[str, float | None]:
+        """The difference and its interval as JSON values, None for bounds that are not known."""
+        low, high = (self.low, self.high) if self.has_interval else (None, None)
+        return {"mean": self.mean, "low": low, "high": high}
 
     @property
     def significant(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from ncttt.adapt.adapter import Adapter
 from ncttt.adapt.batch import Trace
+from ncttt.adapt.small_batches import SmallBatchWarning
 from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.provenance import origin
@@ -56,7 +58,8 @@ def measure(cell: Cell, cache: Path, methods: Sequence[str] = ()) -> Result:
         model = _model(cell.folder, cell.weights, cell.device)
         options: dict[str, Any] = {"protocol": cell.protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}
         adapter, run = Adapter(model, method_from(cell.method), **options), _Record()
-        with measuring_peak(cell.device) as memory:
+        with measuring_peak(cell.device) as memory, warnings.catch_warnings():
+            warnings.simplefilter("ignore", SmallBatchWarning)  # a row says what the size of its batches is worth
             try:
                 for images in stream:
                     run.add(adapter, cell.steps, images)

@@ -54,6 +54,7 @@ COLUMNS = {
     "versions": TEXT,
 }
 PUBLISHED, MADE = "published", "made"  # `constants` of corrupted images that are read, not made for the grid
+ONLY_ATTRIBUTION = " (attribution)"  # ends the label of what only an attribution measures
 RENAMED = {"pictures": "images_digest"}  # columns that older files have
 NEEDED = ("key", "corruption", "method", "images", "seed", "accuracy", "ece", "images_per_second")
 SHARES = ("accuracy", "class_accuracy", "ece", "shift_before", "shift_after")  # from 0 to 1
@@ -169,3 +170,8 @@ def was_read(constants: str | None) -> bool:
     (True, True, False, False)
     """
     return constants is not None and constants.partition("(")[0] in (PUBLISHED, MADE)
+
+
+def of_attribution(row: Row) -> bool:
+    """Whether a row shows a variant that only an attribution measures, such as the steps of a method alone."""
+    return str(row["method"]).endswith(ONLY_ATTRIBUTION)

@@ -2,7 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ncttt import __version__
 from ncttt.base.errors import InputError, printable
@@ -19,7 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"] or ["--help"]
     try:
-        _run(arguments)
+        with _plain_warnings():
+            _run(arguments)
         sys.stdout.flush()  # here, so that a reader who has gone is noticed where it can be answered
     except BrokenPipeError:
         # The reader of a pipe has gone (`ncttt info | head -1`); silence Python's own flush at exit.
@@ -33,6 +36,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ncttt: {printable(str(error))}", file=sys.stderr)
         return 2
     return 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print warnings as one line each, without the place in the code that they come from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda message, *rest: print(f"ncttt: {printable(str(message))}", file=sys.stderr)
+        yield
 
 
 def _run(arguments: Sequence[str]) -> None:

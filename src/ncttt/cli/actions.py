@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import Action, ArgumentParser
+from collections.abc import Sequence
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 HIDDEN = ("help", "config", "print_config", "print_shtab")  # told once, by `ncttt --help`
-METAVARS = {int: "N", float: "X", list: "[A, B]", tuple: "[A, B]", dict: "{NAME: VALUE}"}
+LISTS = (list, tuple, Sequence)
+METAVARS = {int: "N", float: "X", **dict.fromkeys(LISTS, "A,B"), dict: "{NAME: VALUE}"}
 
 
 def options_of(parser: ArgumentParser) -> list[Action]:

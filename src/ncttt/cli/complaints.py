@@ -15,7 +15,7 @@ TYPES = {
     "<class 'int'>": "a whole number",
     "<class 'float'>": "a number",
     "<class 'bool'>": "true or false",
-    "<class 'list'>": "a list such as [A, B]",
+    "<class 'list'>": "a list such as A,B",
     "<class 'dict'>": "settings such as {NAME: VALUE}",
 }
 

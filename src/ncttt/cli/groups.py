@@ -1,6 +1,14 @@
 """The order of the groups of commands in the help, and which options stand together, whatever command has them."""
 
-GROUPS = ("begin", "train and adapt", "measure", "show", "data", "shell")  # a command's file says which is its own
+GROUPS = (
+    "begin",
+    "train and adapt",
+    "measure",
+    "show",
+    "share",
+    "data",
+    "shell",
+)  # a command's file says which is its own
 
 FEW = 8  # options that need no groups
 OTHER_OPTIONS = "options"
@@ -42,6 +50,7 @@ OPTIONS = {
         "methods",
         "method_settings",
         "settings",
+        "set",
         "train",
         "trained",
         "one_by_one",
@@ -63,7 +72,7 @@ OPTIONS = {
         "norm",
         "lr",
     ),
-    "results": ("out", "trace", "store", "top", "tensorboard", "csv", "json"),
+    "results": ("out", "trace", "store", "top", "overwrite", "tensorboard", "csv", "json"),
     "running": (
         "executor",
         "workers",

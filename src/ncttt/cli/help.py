@@ -16,7 +16,8 @@ COMMON = {
     "-h, --help": "Show this help; after the name of a command, that of the command.",
     "--version": "Show the version.",
     "--debug": "Show where an error came from, instead of one line about it.",
-    "--config FILE": "Take options from a YAML file; those on the command line go before.",
+    "--config FILE": "Take options from a YAML file, or by its name from one that ships, such as digits; those on the "
+    "command line go before.",
     "--print-config": "Print all options as such a file, and do nothing.",
 }
 Lines = list[str]
@@ -86,7 +87,7 @@ def _told(action: Action) -> str:
     default = action.default
     if default is None or default is False or default in (SUPPRESS, "", [], (), {}):
         return _expand(action.help)
-    shown = f"[{', '.join(map(str, default))}]" if isinstance(default, (list, tuple)) else str(default)
+    shown = ",".join(map(str, default)) if isinstance(default, (list, tuple)) else str(default)
     return f"{_expand(action.help)} (default: {shown.lower() if default is True else shown})"
 
 

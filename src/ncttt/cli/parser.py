@@ -8,9 +8,12 @@ from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
+from ncttt.base.errors import InputError
 from ncttt.cli.catalogue import Command
 from ncttt.cli.complaints import complaint
 from ncttt.cli.help import command_help
+from ncttt.cli.lists import gathered, items_of
+from ncttt.configs import find, names
 
 
 def run_command(command: Command, arguments: Sequence[str]) -> None:
@@ -27,7 +30,8 @@ def parser_of(command: Command) -> ArgumentParser:
 class Parser(ArgumentParser):
     """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
 
-    A tuple of words, and a list of them that is no option, are given word by word: `--images one two`.
+    Lists are written in any of the ways of `ncttt.cli.lists`; a tuple of words, and a list of them that is no option,
+    word by word, too: `--images one two`.
     """
 
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
@@ -43,6 +47,21 @@ class Parser(ArgumentParser):
             action.needed = bool(kwargs.get("required"))  # jsonargparse hides its own mark while it parses
         return action
 
+    def parse_args(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
+        """Parse words; --config takes the name of a configuration that ships, as well as a file."""
+        words = sys.argv[1:] if args is None else args
+        return super().parse_args(gathered(self._with_files(words), self), *more, **settings)
+
+    def _with_files(self, words: Sequence[str]) -> list[str]:
+        try:
+            return with_files(self.prog.removeprefix("ncttt "), words)
+        except InputError as error:
+            self.error(str(error))
+
+    def _get_values(self, action: Any, arg_strings: list[str]) -> Any:
+        several = action.nargs == "+" and not action.option_strings
+        return super()._get_values(action, items_of(arg_strings) if several else arg_strings)
+
     def _parse_optional(self, arg_string: str) -> Any:
         # jsonargparse knows that this option needs no value by its name with an underscore alone.
         return super()._parse_optional("--print_config" if arg_string == "--print-config" else arg_string)
@@ -55,6 +74,18 @@ class Parser(ArgumentParser):
         """Say in one line what was wrong, and exit with code 2."""
         sys.stderr.write(f"ncttt: {complaint(message, self)}\n")
         raise SystemExit(2)
+
+
+def with_files(command: str, words: Sequence[str]) -> list[str]:
+    """The words after a command, with the file of each configuration that --config names."""
+    found = list(words)
+    for place, word in enumerate(words if names(command) else ()):
+        option, equals, value = word.partition("=")
+        if option == "--config" and equals:
+            found[place] = f"--config={find(command, value)}"
+        elif place and words[place - 1] == "--config":
+            found[place] = str(find(command, word))
+    return found
 
 
 def _typehint(settings: dict[str, Any]) -> Any:

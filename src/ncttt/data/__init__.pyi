@@ -8,6 +8,7 @@ from .files.imageset import Images, ImageSet
 from .loading import corrupted, load
 from .sets.base import DataSet, Download, data_root
 from .sets.registry import DATA_SETS, data_set, list_sets
+from .torch_data import LoadedBatches, as_image_set
 
 __all__ = [
     "DATA_SETS",
@@ -17,6 +18,8 @@ __all__ = [
     "ImageSet",
     "Images",
     "LazyImages",
+    "LoadedBatches",
+    "as_image_set",
     "batches",
     "check",
     "corrupt_set",

@@ -60,7 +60,7 @@ def corrupt_set(
     with alone_with(Path(out)), decoded(data.images, Path(out)) as images:
         return generate(
             images,
-            data.labels,
+            data.labels_for("a corrupted set"),
             out,
             corruptions=names,
             severities=severities,
@@ -145,7 +145,7 @@ def _check_before_decoding(
     table = table_for(shape[1], shape[2], constants)
     if frost is not None:
         textures_for(shape[1], shape[2], table, seed, frost)
-    asked = metadata.describe(nothing, data.labels, corruptions, severities, seed, table, frost)
+    asked = metadata.describe(nothing, data.labels_for("a corrupted set"), corruptions, severities, seed, table, frost)
     asked |= {"images": list(shape)}
     unknown = {"images_sha256"} | ({"images", "labels_sha256"} if skip_bad else set())
     known = {name: value for name, value in asked.items() if name not in unknown}

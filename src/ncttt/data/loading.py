@@ -11,7 +11,7 @@ from ncttt.data.corruptions.apply import check, corrupt
 from ncttt.data.files.arrays import read_made
 from ncttt.data.files.finding import subfolders
 from ncttt.data.files.folders import IMAGE_SIZE, LIST, folder
-from ncttt.data.files.imageset import Images, ImageSet
+from ncttt.data.files.imageset import Images, ImageSet, as_bytes
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.data.files.splits import held_out
 from ncttt.data.sets.base import data_root
@@ -102,7 +102,7 @@ class CorruptedImages:
     def __getitem__(self, indices: np.ndarray | slice | int) -> np.ndarray:
         chosen = self.indices[indices]
         some = np.atleast_1d(chosen)
-        made = corrupt(self.images[some], self.corruption, self.severity, seed=self.seed, indices=some)
+        made = corrupt(as_bytes(self.images[some]), self.corruption, self.severity, seed=self.seed, indices=some)
         return made if np.ndim(chosen) else made[0]
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:

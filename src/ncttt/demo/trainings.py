@@ -62,7 +62,10 @@ def method_job(method: str, start: Job, folder: Path) -> Job:
     """The short training of a method, from the start in that folder."""
     asked = METHODS[method]
     recipe = start.recipe.but(
-        epochs=max(1, start.recipe.epochs // SHORT), lr=0.02, auxiliary_weight=asked.get("weight")
+        epochs=max(1, start.recipe.epochs // SHORT),
+        lr=0.02,
+        warmup_steps=0,  # the network is trained already, and bears a steep rise
+        auxiliary_weight=asked.get("weight"),
     )
     return replace(
         start,

@@ -1,4 +1,4 @@
-from .base import Method, Objective
+from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
 from .lame import Lame
 from .nc_ttt import NCTTT
@@ -22,6 +22,7 @@ __all__ = [
     "Lame",
     "Method",
     "Objective",
+    "Prediction",
     "Source",
     "TTTFlow",
     "TTTPlus",

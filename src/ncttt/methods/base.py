@@ -25,9 +25,20 @@ class Objective(NamedTuple):
     logits: Tensor | None = None
 
 
+class Prediction(NamedTuple):
+    """Logits `(B, classes)`, where there is one the score `(B,)`, and what the method saw on the way.
+
+    `seen` is what a method with a memory wants to `remember` of the pass that predicted, such as features.
+    """
+
+    logits: Tensor
+    score: Tensor | None = None
+    seen: Any = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch's buffers.
+    """A way to adapt at test time, as frozen hyper-parameters; what changes lives in the branch and in the memory.
 
     A subclass says by class variables its `name`, the `title` that figures show and its `place` in tables (methods
     without one come last), whether it has a branch, which settings the branch is built from, whether it learns at test
@@ -105,8 +116,22 @@ class Method:
         """The branch's buffers that adaptation moves, by name; none by default."""
         return {}
 
-    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:
-        """The loss that a step on these images lowers; for methods that learn."""
+    def memory(self, model: Branched) -> nn.Module | None:
+        """What the method keeps of past images, as a module whose tensors have fixed shapes; none by default.
+
+        An `Adapter` makes one and keeps it as `model.memory`; only `remember` changes its tensors, and in place. A
+        reset, the guard and a saved state treat them like all that moves.
+        """
+        return None
+
+    def remember(self, model: Branched, images: Tensor, prediction: Prediction) -> None:
+        """Change `model.memory` by a batch that was just predicted, once, without a gradient; nothing by default."""
+
+    def adaptation_loss(self, model: Branched, images: Tensor) -> Objective | None:
+        """The loss that a step on these images lowers; None where there is nothing to learn from yet.
+
+        A method may learn from its memory instead of the images, which come into the memory after their prediction.
+        """
         raise NotImplementedError(f"{type(self).__name__} has nothing to learn at test time")
 
     def score(self, model: Branched, features: Features, logits: Tensor) -> Tensor | None:
@@ -117,6 +142,10 @@ class Method:
         """The mean score at which a batch of so many images counts as source; None before calibration."""
         return None
 
-    def predict(self, model: Branched, images: Tensor) -> Tensor:
-        """Logits `(B, classes)` of the model as it stands, which it leaves as it is."""
+    def tells_source(self, model: Branched) -> bool:
+        """Whether, as far as calibration knows, the score can tell source images from others; yes by default."""
+        return True
+
+    def predict(self, model: Branched, images: Tensor) -> Tensor | Prediction:
+        """Logits `(B, classes)` of the model as it stands, which it leaves as it is; or a whole `Prediction`."""
         return model(images)

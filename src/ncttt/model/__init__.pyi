@@ -1,4 +1,5 @@
 from . import norm
+from .baked import Baked
 from .branched import Branched, Features, attach
 from .certainty import certainty_of
 from .features import penultimate_features
@@ -6,6 +7,7 @@ from .snapshot import Snapshot
 from .taps import Tap
 
 __all__ = [
+    "Baked",
     "Branched",
     "Features",
     "Snapshot",

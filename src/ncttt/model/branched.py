@@ -6,16 +6,18 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.model.certainty import measured_certainty
+from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
 from ncttt.model.taps import Tap, check_eager, find_layer, logits_of
@@ -49,6 +51,7 @@ class Branched(nn.Module):
         super().__init__()
         self.classifier = classifier
         self.branch: nn.Module | None = None
+        self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
@@ -60,8 +63,8 @@ class Branched(nn.Module):
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
         like = next(tensor for tensor in tensors if tensor.is_floating_point())
-        self.register_buffer("mean", _per_channel("mean", (0.0,) if mean is None else mean).to(like))
-        self.register_buffer("std", _per_channel("std", (1.0,) if std is None else std).to(like))
+        self.register_buffer("mean", per_channel("mean", (0.0,) if mean is None else mean).to(like))
+        self.register_buffer("std", per_channel("std", (1.0,) if std is None else std).to(like))
         # Of held-out source images, (confidence, evidence) x (mean, spread); all -1 until calibrated.
         self.register_buffer("source_certainty", torch.full((2, 2), -1.0).to(like))
         if (mean is None) != (std is None):
@@ -107,11 +110,15 @@ class Branched(nn.Module):
             output = self.classifier(self._normalised(images))
         return logits_of(output), self._in_order(tap)
 
-    def calibrate(self, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
+    def calibrate(self, batches: Any) -> None:
         """Remember how certain the classifier is of held-out source images, and what its method remembers of them.
 
-        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        Batches are images, or pairs whose first part is; or they come from an `ImageSet`, or a Dataset or DataLoader of
+        PyTorch. Labels, if there are any, are not looked at.
         """
+        from ncttt.data.batching import source_batches  # needs Pillow, without which an Adapter works
+
+        batches = source_batches(batches)
         batches = list(batches) if isinstance(batches, Iterator) else batches  # they are gone through twice
         certainty = measured_certainty(self, batches)
         self.method.calibrate(self, batches)
@@ -152,6 +159,10 @@ class Branched(nn.Module):
             raise InputError(f"expected a non-empty float batch of images (B, C, H, W) in [0, 1]; found {given}")
         if self.input_shape is not None and images.shape[1] != self.input_shape[0]:
             raise InputError(f"expected images of {self.input_shape[0]} channels; found {tuple(images.shape)}")
+        if self.mean.numel() not in (1, images.shape[1]):
+            raise InputError(
+                f"expected images of {self.mean.numel()} channels, as in mean; found {tuple(images.shape)}"
+            )
         low, high = (bound.item() for bound in torch.aminmax(images))
         if not (abs(low) < torch.inf and abs(high) < torch.inf):
             bad = (~images.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
@@ -206,6 +217,7 @@ def attach(
 ) -> Branched:
     """Wrap a classifier with a method's auxiliary branch on a layer, or on several, given by dotted name.
 
+    `layer="auto"` takes the last feature map or token sequence before the pooling; `model.layer` then has its name.
     `example` is a small batch of images `(B, C, H, W)` in [0, 1]; one pass over it sizes the branch, so that its
     parameters exist before any optimizer does. `mean` and `std` are the per-channel normalisation of the classifier.
 
@@ -216,11 +228,14 @@ def attach(
     torch.Size([4, 128, 16, 16])
     """
     if not isinstance(classifier, nn.Module):
-        raise InputError(f"attach takes an nn.Module; found a {type(classifier).__name__}")
+        raise InputError(f"attach takes an nn.Module; found {kind_of(classifier)}")
     if isinstance(method, type) or not hasattr(method, "build_branch"):
         raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
-    model = Branched(classifier, layer, method, mean, std)
+    model = Branched(classifier, None if layer == AUTO else layer, method, mean, std)
     model.check_images(example)
+    if layer == AUTO:
+        check_eager(classifier)
+        model.layer = last_stage(classifier, model._normalised(example[:2].to(model.mean)))
     with evaluating(classifier), torch.no_grad():
         logits, features = model.forward_with_features(example[:2].to(model.mean))
     model.input_shape = tuple(example.shape[1:])
@@ -230,7 +245,8 @@ def attach(
     return model
 
 
-def _per_channel(name: str, values: Sequence[float]) -> Tensor:
+def per_channel(name: str, values: Sequence[float] | Tensor) -> Tensor:
+    """One finite number for each channel of images, `(C, 1, 1)`."""
     tensor = torch.as_tensor(values, dtype=torch.float32).flatten()
     if not bool(tensor.isfinite().all()) or tensor.numel() == 0:
         raise InputError(f"{name} must be one finite number per channel; found {values}")

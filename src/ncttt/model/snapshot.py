@@ -1,14 +1,14 @@
 """Snapshot: the tensors that adaptation can move, as they were, and the way back to them."""
 
 import copy
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor
-
-from ncttt.base.errors import InputError
+from torch import Tensor, nn
 
 
 class Snapshot:
@@ -39,30 +39,49 @@ class Snapshot:
     @torch.inference_mode(False)
     def state(self) -> dict[str, Any]:
         """The live values and the optimizer's history, cloned."""
-        history = {} if self._optimizer is None else copy.deepcopy(self._optimizer.state_dict()["state"])
-        return {"tensors": self._clones(), "optimizer": history, "kind": self._kind()}
+        return {"tensors": self._clones(), "optimizer": self.history()}
 
     @torch.inference_mode(False)
     def load(self, state: Mapping[str, Any]) -> None:
         """Make the live values and the optimizer's history copies of those of a state."""
-        if not {"tensors", "optimizer", "kind"} <= state.keys():
-            raise InputError(f"this is no state of an adapter: it holds {sorted(state)}")
-        if state["kind"] != self._kind():
-            raise InputError(f"the state is one of optimizer {state['kind']}, this adapter uses {self._kind()}")
-        given = {name: tuple(tensor.shape) for name, tensor in state["tensors"].items()}
-        expected = {name: tuple(tensor.shape) for name, tensor in self._live.items()}
-        if given != expected:
-            other = sorted(dict(given.items() ^ expected.items()))[:3]
-            raise InputError(f"the state moves other tensors than this adapter does, among them {', '.join(other)}")
         self._copy(state["tensors"])
+        self.load_history(state["optimizer"])
+
+    def load_history(self, history: Mapping[int, Any]) -> None:
+        """Make the optimizer's history a copy of one that `state` gave."""
         if self._optimizer is not None:
             groups = self._optimizer.state_dict()["param_groups"]
             # Copied, because an optimizer adopts the tensors it is given and would then change the caller's state.
-            self._optimizer.load_state_dict({"state": copy.deepcopy(state["optimizer"]), "param_groups": groups})
+            self._optimizer.load_state_dict({"state": copy.deepcopy(history), "param_groups": groups})
             self._optimizer.zero_grad(set_to_none=True)
 
-    def _kind(self) -> str:
-        return type(self._optimizer).__name__
+    @property
+    def live(self) -> dict[str, Tensor]:
+        """The tensors that can move, as they are."""
+        return dict(self._live)
+
+    def history(self) -> dict[int, Any]:
+        """The optimizer's history, cloned."""
+        return {} if self._optimizer is None else copy.deepcopy(self._optimizer.state_dict()["state"])
+
+    def moved_shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the optimizer's parameters, in its order."""
+        groups = [] if self._optimizer is None else self._optimizer.param_groups
+        return [tuple(parameter.shape) for group in groups for parameter in group["params"]]
+
+    def follow(self, live: Mapping[str, Tensor], convert: Callable[[Tensor], Tensor]) -> None:
+        """Go on with tensors of another device or type, where `convert` has put the live ones."""
+        self._live = dict(live)
+        self._saved = {name: convert(tensor) for name, tensor in self._saved.items()}
+        self.load_history(self.history())  # an optimizer that loads puts its tensors beside its parameters
+
+    def digest(self) -> str:
+        """A hash of the saved values: that of the source."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self._saved.items()):
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+            digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
 
     def _clones(self) -> dict[str, Tensor]:
         return {name: tensor.detach().clone() for name, tensor in self._live.items()}
@@ -71,3 +90,8 @@ class Snapshot:
         if self._live:
             with torch.no_grad():
                 torch._foreach_copy_(list(self._live.values()), [values[name] for name in self._live])  # type: ignore[attr-defined]
+
+
+def named_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers of a module by name, those included that its state leaves out."""
+    return dict(chain(module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)))

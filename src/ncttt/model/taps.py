@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.base.words import kind_of
 
 
 class _Reached(BaseException):
@@ -53,7 +54,7 @@ class Tap:
             if name in self.outputs:  # a module used twice is read where it runs first, in prefix and full pass alike
                 return None
             if not isinstance(output, Tensor):
-                raise InputError(f"layer {name!r} gives a {type(output).__name__}, not a tensor; tap a layer inside it")
+                raise InputError(f"layer {name!r} gives {kind_of(output)}, not a tensor; tap a layer inside it")
             self.outputs[name] = output
             # Inference tensors have no version; nothing learns from them either.
             self._versions[name] = -1 if output.is_inference() else output._version
@@ -98,7 +99,7 @@ def check_eager(module: nn.Module) -> None:
     if isinstance(module, torch.jit.ScriptModule):
         raise InputError("a scripted or traced module cannot be tapped; pass the eager module it was made from")
     if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        raise InputError(f"a {type(module).__name__} cannot be tapped; pass the module inside it, net.module")
+        raise InputError(f"{kind_of(module)} cannot be tapped; pass the module inside it, net.module")
     if hasattr(module, "_orig_mod"):
         raise InputError("a compiled module cannot be tapped; pass the eager module inside it, net._orig_mod")
 

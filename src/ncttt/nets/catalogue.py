@@ -1,12 +1,13 @@
 """Networks by name. Each remembers how it was made, so that a checkpoint can make it again."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.nets.libraries import LIBRARIES, build_from_library
 from ncttt.nets.preactivation import ResNet26GN
 from ncttt.nets.resnet import BasicBlock, Block, Bottleneck, ResNet, ResNet20
 from ncttt.nets.resnet9 import ResNet9
@@ -82,17 +83,33 @@ MODELS: dict[str, Callable[..., nn.Module]] = {name: globals()[name] for name in
 
 
 def build(name: str, **settings: Any) -> nn.Module:
-    """The network of that name with random weights.
+    """The network of that name, one of ours or of a library, as in `timm:resnet18`; with random weights.
+
+    A library is `timm`, `torchvision` or `hf` (Hugging Face transformers). `pretrained=True` takes its weights, which
+    may download them.
 
     >>> build("small", num_classes=7).fc.out_features
     7
     """
+    if name.partition(":")[0] in LIBRARIES and ":" in name:
+        return build_from_library(name, settings)
     if name not in MODELS:
-        raise InputError(f"no network {name!r}{nearest(name, MODELS)}")
+        raise InputError(f"no network {name!r}{nearest(name, [*MODELS, *(f'{library}:...' for library in LIBRARIES)])}")
     known = inspect.signature(MODELS[name]).parameters
     for setting in settings.keys() - known.keys():
         raise InputError(f"network {name!r} has no setting {setting!r}{nearest(setting, known)}")
     return MODELS[name](**settings)
+
+
+def rebuild(architecture: Mapping[str, Any]) -> nn.Module:
+    """The network that a checkpoint describes, with random weights.
+
+    Descriptions come from anybody: none of them fetches weights or names a folder or a repository.
+    """
+    name = architecture.get("name") if isinstance(architecture, Mapping) else None
+    if not isinstance(name, str) or "/" in name or "\\" in name or architecture.get("pretrained"):
+        raise InputError(f"expected the name and settings of a network; found {architecture!r:.80}")
+    return build(**architecture)
 
 
 def _make(name: str, block: Block, depths: Sequence[int], num_classes: int, image_size: int) -> ResNet:

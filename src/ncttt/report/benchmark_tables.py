@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ncttt.benchmark.rows import was_read
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.names import settings_in
-from ncttt.report.table import Cell, Number, Table, average, over_seeds, table_of
+from ncttt.report.table import Cell, Number, Table, average, in_points, over_seeds, table_of
 
 if TYPE_CHECKING:
     from ncttt.benchmark.attribution import Attribution
-    from ncttt.benchmark.intervals import Difference
     from ncttt.benchmark.tuning.trials import TrialResult
 
 Row = Mapping[str, Any]
@@ -81,17 +80,6 @@ def attribution_table(attributions: Sequence[Attribution]) -> Table:
         for subject, attribution in zip(subjects, attributions, strict=True)
     ]
     return table_of([*(name.replace("_", " ") for name in shown), *variants, *shares], body)
-
-
-def in_points(gain: Difference) -> Number:
-    """A difference of accuracies in percentage points, with its interval.
-
-    >>> from ncttt.report.table import cell_text
-    >>> from ncttt.benchmark.intervals import Difference
-    >>> cell_text(in_points(Difference(0.021, 0.01, 0.032)))
-    '+2.10 [+1.00, +3.20]'
-    """
-    return Number(100 * gain.mean, interval=(100 * gain.low, 100 * gain.high), signed=True)
 
 
 def tuning_table(

@@ -16,7 +16,7 @@ from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import is_mixed
 from ncttt.report.names import column_of, corruption_order, named_columns, spelled
 from ncttt.report.pairs import Pair, pairs_of
-from ncttt.report.table import Line, Number, Table, average
+from ncttt.report.table import Line, Number, Table, average, in_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,9 +96,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _numbers(compared: Compared) -> tuple[Number, ...]:
-    mean, low, high = (float(100 * value) for value in compared.difference)
-    star = bool(compared.difference.significant)
-    difference = Number(mean, interval=(low, high), signed=True, star=star)
+    difference = in_points(compared.difference, star=bool(compared.difference.significant))
     return Number(100 * compared.first), Number(100 * compared.second), difference
 
 

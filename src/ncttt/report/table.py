@@ -6,10 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ncttt.base.errors import InputError
 
+if TYPE_CHECKING:
+    from ncttt.benchmark.intervals import Difference
+
 MISSING = "\N{EN DASH}"
+TOO_FEW = "too few batches"  # for an interval
 TIE = 1e-9  # percentage points; accuracies of real sets are either equal or further apart
 
 
@@ -18,7 +23,8 @@ class Number:
     """A number of a table, unrounded; accuracies are in percent.
 
     `deviation` is that over seeds, `interval` its confidence interval; `signed` shows the sign of a gain, too; `marks`
-    are the numbers of footnotes, from 1; `star` marks a difference whose interval leaves out zero.
+    are the numbers of footnotes, from 1; `star` marks a difference whose interval leaves out zero; `remark` is shown in
+    its place where there is none.
     """
 
     mean: float
@@ -29,6 +35,7 @@ class Number:
     star: bool = False
     marks: tuple[int, ...] = ()
     decimals: int = 2
+    remark: str = ""
 
 
 Cell = Number | str | None
@@ -102,7 +109,20 @@ def cell_text(cell: Cell) -> str:
         text += f" ± {cell.deviation:.{cell.decimals}f}"
     if cell.interval is not None:
         text += f" [{cell.interval[0]:{form}}, {cell.interval[1]:{form}}]"
-    return text + " *" * cell.star
+    return text + f" ({cell.remark})" * bool(cell.remark) + " *" * cell.star
+
+
+def in_points(gain: Difference, star: bool = False) -> Number:
+    """A difference of accuracies in percentage points, with its interval, or that there were too few batches for one.
+
+    >>> from ncttt.benchmark.intervals import Difference
+    >>> cell_text(in_points(Difference(0.021, 0.01, 0.032))), cell_text(in_points(Difference(0.021, -1.0, 1.0)))
+    ('+2.10 [+1.00, +3.20]', '+2.10 (too few batches)')
+    """
+    mean, low, high = (100 * float(value) for value in gain)
+    if not gain.has_interval:
+        return Number(mean, signed=True, remark=TOO_FEW)
+    return Number(mean, interval=(low, high), signed=True, star=star)
 
 
 def best_in_bold(numbers: Sequence[Number | None]) -> tuple[Number | None, ...]:

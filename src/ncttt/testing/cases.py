@@ -10,6 +10,7 @@ from ncttt import models
 from ncttt.adapt.adapter import Adapter
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched, attach
+from ncttt.model.snapshot import named_tensors
 
 CLASSES = 5
 
@@ -21,6 +22,7 @@ class Case:
         self.method = method
         self.model = attached(classifier, method)
         self.model.calibrate([images(8, seed=9)])
+        trusted(self.model)
         self.settings = {"steps": 3, "lr": 1e-3, **adapter} if method.learns else adapter
 
     def adapter(self, **settings: Any) -> Adapter:
@@ -40,6 +42,13 @@ def never(model: Branched) -> None:
             buffer.copy_(torch.tensor([2.0, 0.0]))
 
 
+def trusted(model: Branched) -> None:
+    """Let it be unknown whether a branch can tell source images, because one with random weights cannot."""
+    for name, buffer in model.named_buffers():
+        if name.endswith("shuffled_score"):
+            buffer.fill_(-1.0)
+
+
 def fingerprint(module: nn.Module) -> dict[str, Any]:
     """Everything about a module that a user could notice: tensors, modes, gradients wanted, hooks."""
     facts: dict[str, Any] = {f"tensor {k}": v.clone() for k, v in module.state_dict().items()}
@@ -47,6 +56,14 @@ def fingerprint(module: nn.Module) -> dict[str, Any]:
     for name, part in module.named_modules():
         facts[f"mode {name}"] = (part.training, getattr(part, "track_running_stats", None))
         facts[f"hooks {name}"] = (len(part._forward_hooks), len(part._forward_pre_hooks), sorted(vars(part)))
+    return facts
+
+
+def remembered(memory: nn.Module) -> dict[str, str]:
+    """All that a memory holds, as text by name: its tensors, and what else its modules have as attributes."""
+    facts = {name: str(tensor.tolist()) for name, tensor in named_tensors(memory).items()}
+    for prefix, part in memory.named_modules():
+        facts |= {f"{prefix}.{name}": repr(value) for name, value in vars(part).items() if not name.startswith("_")}
     return facts
 
 

@@ -9,9 +9,20 @@ from collections.abc import Callable, Iterable
 import torch
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.methods.base import Method
+from ncttt.methods.base import Method, Prediction
 from ncttt.model.norm import predicting, statistics
-from ncttt.testing.cases import CLASSES, CLASSIFIERS, Case, always, assert_same, fingerprint, images, never
+from ncttt.model.snapshot import named_tensors
+from ncttt.testing.cases import (
+    CLASSES,
+    CLASSIFIERS,
+    Case,
+    always,
+    assert_same,
+    fingerprint,
+    images,
+    never,
+    remembered,
+)
 
 
 def check_method(method: type[Method] | Method, classifiers: Iterable[str] = tuple(CLASSIFIERS)) -> None:
@@ -61,7 +72,8 @@ def check_zero_steps_is_predict(case: Case) -> None:
     batch = images(6)
     logits = case.adapter(steps=0)(batch)
     with torch.no_grad(), statistics(adapter.model.batch_norms(), predicting(adapter.norm[1])):
-        expected = case.method.predict(adapter.model, batch)
+        prediction = case.method.predict(adapter.model, batch)
+    expected = prediction.logits if isinstance(prediction, Prediction) else prediction
     assert torch.equal(logits, expected), "the logits differ"
 
 
@@ -114,7 +126,7 @@ def check_episodic_order_is_irrelevant(case: Case) -> None:
 
 
 def check_only_declared_tensors_move(case: Case) -> None:
-    """What `parameters` and `buffers` name moves, nothing else, and of the branch no parameter."""
+    """What `parameters` and `buffers` name and the memory move, nothing else, and of the branch no parameter."""
     adapter = case.adapter(protocol="online")
     before = copy.deepcopy(adapter.model.state_dict())
     for seed in range(2):
@@ -122,6 +134,7 @@ def check_only_declared_tensors_move(case: Case) -> None:
     moved = {name for name, tensor in adapter.model.state_dict().items() if not torch.equal(tensor, before[name])}
     declared = {f"classifier.{name}" for name in case.method.parameters(adapter.model)}
     declared |= {f"branch.{name}" for name in case.method.buffers(adapter.model)}
+    declared |= {name for name in before if name.startswith("memory.")}
     assert moved <= declared, f"these moved, too: {sorted(moved - declared)}"
     if case.method.learns:
         assert moved, "nothing moved"
@@ -200,6 +213,28 @@ def check_the_gate_does_not_change_other_batches(case: Case) -> None:
         assert 0 < (gated.trace.confidence or 0) < 1, f"the confidence is {gated.trace.confidence}"
 
 
+def check_memory_belongs_to_the_stream(case: Case) -> None:
+    """A memory is in tensors of fixed shape that are changed in place; a reset and a state have all of it."""
+    adapter = case.adapter(protocol="online")
+    memory = adapter.model.memory
+    if memory is None:
+        return
+    before, tensors = remembered(memory), named_tensors(memory)
+    expected = [adapter(images(count, seed=count)) for count in (6, 4, 5)]
+    changed = [name for name, tensor in named_tensors(memory).items() if tensor is not tensors.get(name)]
+    assert not changed, f"made anew, not changed in place: {changed}"
+    assert remembered(memory) != before, "three batches left nothing in the memory"
+    adapter.reset()
+    after = remembered(memory)
+    left = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    assert not left, f"a reset leaves behind {left}"
+    again = case.adapter(protocol="online")
+    assert torch.equal(adapter(images(6, seed=6)), expected[0]), "the logits differ after a reset"
+    again.load_state_dict(adapter.state_dict())
+    for count, logits in zip((4, 5), expected[1:], strict=True):
+        assert torch.equal(again(images(count, seed=count)), logits), "the logits differ after a state was loaded"
+
+
 CHECKS: tuple[Callable[[Case], None], ...] = (
     check_finite_logits,
     check_zero_steps_is_predict,
@@ -214,4 +249,5 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_predict_at_equals_separate_runs,
     check_a_batch_like_the_source_is_left_to_it,
     check_the_gate_does_not_change_other_batches,
+    check_memory_belongs_to_the_stream,
 )

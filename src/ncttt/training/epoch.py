@@ -13,9 +13,9 @@ from torch.nn import functional as F
 
 from ncttt.base.csv_files import write_csv
 from ncttt.base.seeding import seeded
-from ncttt.data import ImageSet, batches
 from ncttt.model.branched import Branched
 from ncttt.model.modes import evaluating
+from ncttt.training.given import Given, given_batches
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,17 @@ def draw_curves(history: Sequence[Epoch], path: Path) -> None:
 
 @torch.no_grad()
 def held_out_metrics(
-    model: Branched, data: ImageSet, batch_size: int, seed: int = 0, workers: int = 0
+    model: Branched, data: Given, batch_size: int, seed: int = 0, workers: int = 0
 ) -> dict[str, float]:
     """Accuracy, cross-entropy, auxiliary loss and the health of the method's branch, as means over the images.
 
     The noise is seeded, so that two epochs, or two trainings, are compared on the same draws. `workers` threads read
     images ahead.
     """
-    device, sums = model.mean.device, defaultdict(float)
+    device, sums, count = model.mean.device, defaultdict(float), 0
     with evaluating(model), seeded(seed, device):
-        for images, labels in batches(data, batch_size, workers=workers, device=device):
+        for images, labels in given_batches(data, batch_size, workers=workers, device=device):
+            count += len(images)
             logits, features = model.forward_with_features(images)
             metrics = {
                 "accuracy": (logits.argmax(1) == labels).float().mean(),
@@ -102,4 +103,4 @@ def held_out_metrics(
             for name, value in metrics.items():
                 if value is not None:
                     sums[name] += float(value) * len(images)
-    return {name: total / len(data) for name, total in sums.items()}
+    return {name: total / count for name, total in sums.items()}

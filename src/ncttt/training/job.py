@@ -10,6 +10,7 @@ from typing import Any
 from jsonargparse import ArgumentError, ArgumentParser
 
 from ncttt.base.errors import InputError
+from ncttt.configs import find
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side
 from ncttt.training.recipe import Recipe
 
@@ -33,11 +34,12 @@ class Job:
         train_size: Size of those to learn from, where the augmentation cuts windows out of them.
         mean: Per channel, of the input's normalisation.
         std: Per channel, of the input's normalisation.
-        network: Name of the network.
+        network: Name of the network; one of another library as in timm:resnet18, torchvision:resnet18 or hf:vit, for
+            which the setting pretrained takes the weights of the library.
         network_settings: Its settings, such as a width.
         start: Zoo name, checkpoint folder or file of weights to start from.
         whiten: Begin the first convolution with filters that whiten the training images; from scratch only.
-        layer: Layer or layers that the branch reads.
+        layer: Layer or layers that the branch reads; auto takes the last stage.
         method: Name of the method.
         method_settings: Its settings.
         recipe: How to train.
@@ -72,14 +74,14 @@ class Job:
 
 
 def read_job(path: str | Path) -> Job:
-    """The training that a configuration file of `ncttt train` describes, whatever it says of where and how to run it.
+    """The training that a configuration of `ncttt train` describes, whatever it says of where and how to run it.
+
+    It is given by the path of a file, or by the name of one that ships.
 
     jsonargparse reads it, as the command does, so that both take the same files: 1e-3 is a number, for example, which
     plain YAML takes for a text.
     """
-    if not Path(path).is_file():
-        raise InputError(f"there is no configuration {path}")
-    return _parsed(lambda parser: parser.parse_path(str(path)), str(path))
+    return _parsed(lambda parser: parser.parse_path(str(find("train", path))), str(path))
 
 
 def job_from(settings: Mapping[str, Any], name: str) -> Job:

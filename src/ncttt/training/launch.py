@@ -20,9 +20,11 @@ from ncttt.data import ImageSet, batches, load
 from ncttt.data.files.resizing import exact
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched, attach
+from ncttt.model.last_stage import AUTO
 from ncttt.training.epoch import held_out_metrics
+from ncttt.training.given import given_set
 from ncttt.training.job import Job
-from ncttt.training.loop import check_classes, train
+from ncttt.training.loop import train
 from ncttt.training.processes import place, process_group
 from ncttt.training.run import Run
 from ncttt.training.start import start_digest, warm_start, whiten_stem
@@ -55,8 +57,8 @@ def run_job(
     """Train in the folder `out`, then score on the test split, which nothing has looked at until then.
 
     Returns the results, which are in `out/results.json`, too. Of the processes that torchrun starts, which train
-    together, the first one alone has them. `say` is told whether there was something to resume and how to go on after
-    a signal; `observers` replace the progress display.
+    together, the first one alone has them. `say` is told whether there was something to resume, which layer `auto`
+    is, and how to go on after a signal; `observers` replace the progress display.
     """
     if threads is not None:
         torch.set_num_threads(threads)
@@ -68,7 +70,7 @@ def run_job(
         if tensorboard and first:
             watching.append(TensorBoard(out))
         try:
-            results = _train_and_score(job, Path(out), resume, device, watching)
+            results = _train_and_score(job, Path(out), resume, device, watching, say)
         except (SystemExit, KeyboardInterrupt):
             if first and Run(out).begun:
                 say("stopped; go on with --resume")
@@ -76,15 +78,22 @@ def run_job(
         return results if first else {}
 
 
-def _train_and_score(job: Job, out: Path, resume: bool, device: str, observers: list[Observer]) -> dict[str, Any]:
+def _train_and_score(
+    job: Job, out: Path, resume: bool, device: str, observers: list[Observer], say: Callable[[str], None]
+) -> dict[str, Any]:
     fit = load_split(job, job.split)
     held_out = None if job.held_out is None else load_split(job, job.held_out)
     test = None if job.test is None else load_split(job, job.test)
     resumes = resume and Run(out).begun  # then the weights come from the run
-    model = build_model(replace(job, start=None, whiten=False) if resumes else job, fit, device)
+    model = build_model(_without_start(job) if resumes else job, fit, device)
+    if job.layer == AUTO and place().first:
+        say(f"layer auto is {model.layer}")
     for images in (fit, test):
-        check_classes(model, images)
+        if images is not None:
+            given_set(model, images)
     about = {name: getattr(job, name) for name in RECORDED}
+    if job.network_settings.get("pretrained"):
+        about["pretrained"] = True
     if digest := start_digest(job.start):  # a training that is resumed may have lost its start, and needs it no more
         about["start_weights"] = digest
     history = train(model, fit, job.recipe, held_out=held_out, run=out, resume=resume, observers=observers, about=about)
@@ -100,6 +109,12 @@ def _train_and_score(job: Job, out: Path, resume: bool, device: str, observers: 
             ]
         replace_file(out / "results.json", (json.dumps(results, indent=2) + "\n").encode())
     return results
+
+
+def _without_start(job: Job) -> Job:
+    """The same training with random weights, which those of a run are about to replace."""
+    settings = {name: value for name, value in job.network_settings.items() if name != "pretrained"}
+    return replace(job, start=None, whiten=False, network_settings=settings)
 
 
 def load_split(job: Job, split: str) -> ImageSet:

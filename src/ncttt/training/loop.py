@@ -16,9 +16,10 @@ from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
-from ncttt.data import Batches, ImageSet, LazyImages, batches
+from ncttt.data import Batches, LazyImages, LoadedBatches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, held_out_metrics
+from ncttt.training.given import Given, LoadedSet, given_batches, given_set
 from ncttt.training.joint import compiled, training_mode
 from ncttt.training.processes import any_process, mean_of_all, place, share_of_batch, synchronised_batch_norms
 from ncttt.training.recipe import Recipe
@@ -30,10 +31,10 @@ from ncttt.zoo.checkpoint import describe
 
 def train(
     model: Branched,
-    data: ImageSet,
+    data: Any,
     recipe: Recipe | None = None,
     *,
-    held_out: ImageSet | None = None,
+    held_out: Any = None,
     run: str | Path | None = None,
     resume: bool = False,
     observers: Sequence[Observer] | None = None,
@@ -42,6 +43,9 @@ def train(
 ) -> list[Epoch]:
     """Train classifier and branch jointly, in place, and calibrate the model on `held_out` source images.
 
+    Data and held-out images are each an `ImageSet`, a map-style Dataset of PyTorch, read as `as_image_set` says, or a
+    DataLoader, which has its own batch size and order. Labels are needed.
+
     Settings are those of `Recipe`, such as `epochs=30` or `branch="only"`, and change the given recipe. Held-out
     images, a part of the training set, are evaluated after every epoch; without them nobody watches whether the branch
     learns, and the model is not calibrated. In a `run` folder everything is kept that is needed to `resume` after a
@@ -49,8 +53,10 @@ def train(
     display. The model's weights are laid out channels last, which is faster.
     """
     recipe = (recipe or Recipe()).but(**settings)
-    for images in (data, held_out):
-        check_classes(model, images)
+    data = given_set(model, data)
+    held_out = None if held_out is None else given_set(model, held_out, like=data)
+    if isinstance(data, LoadedSet):
+        recipe = _with_batches_of(data, recipe, settings)
     if held_out is not None and held_out.classes != data.classes:
         raise InputError(f"the classes of {held_out.name} are not those of {data.name}")
     model.classes = data.classes
@@ -61,9 +67,19 @@ def train(
     if resume and run is None:
         raise InputError("resuming needs the folder that the training was begun in: run=...")
     observers = [Display()] if observers is None else observers
-    training = _Training(model, data, recipe, held_out, None if run is None else Run(run), observers)
+    folder = None if run is None else Run(run)
+    if resume and folder is not None:
+        recipe = folder.as_begun(recipe)
+    training = _Training(model, data, recipe, held_out, folder, observers)
     training.run(resume, {} if about is None else dict(about))
     return training.progress.history
+
+
+def _with_batches_of(data: LoadedSet, recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
+    size = data.loader.batch_size or recipe.batch_size
+    if settings.get("batch_size", size) != size:
+        raise InputError(f"the DataLoader makes batches of {size}; found batch_size={settings['batch_size']}")
+    return recipe.but(batch_size=size)
 
 
 class _Training:
@@ -72,16 +88,17 @@ class _Training:
     def __init__(
         self,
         model: Branched,
-        data: ImageSet,
+        data: Given,
         recipe: Recipe,
-        held_out: ImageSet | None,
+        held_out: Given | None,
         folder: Run | None,
         observers: Sequence[Observer],
     ):
         self.model, self.data, self.recipe, self.held_out = model, data, recipe, held_out
         self.folder, self.device = folder, model.mean.device
         self.observers = observers if place().first else ()
-        self.steps_per_epoch = len(data) // recipe.batch_size
+        loaded = isinstance(data, LoadedSet)
+        self.steps_per_epoch = len(data.loader) if loaded else len(data) // recipe.batch_size
         if not self.steps_per_epoch:
             raise InputError(f"nothing to train: {len(data)} images give no batch of {recipe.batch_size}")
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -160,9 +177,9 @@ class _Training:
             return False
         return any_process(request.signal is not None, self.device)
 
-    def _batches(self, epoch: int) -> Batches:
+    def _batches(self, epoch: int) -> Batches | LoadedBatches:
         here = place()
-        left = batches(
+        whole = given_batches(
             self.data,
             share_of_batch(self.recipe.batch_size),
             shuffle=True,
@@ -174,7 +191,7 @@ class _Training:
             rank=here.rank,
             world=here.world,
         )
-        return replace(left, order=left.order[self.progress.step :])
+        return whole.after(self.progress.step)
 
     def _end_epoch(self, epoch: Epoch, began: float) -> None:
         if self.held_out is not None and place().first:
@@ -200,21 +217,7 @@ class _Training:
         held_out = None
         if self.held_out is not None:
             size, workers = self.recipe.batch_size, self.recipe.workers
-            held_out = batches(self.held_out, size, workers=workers, device=self.device)
+            held_out = given_batches(self.held_out, size, workers=workers, device=self.device)
             self.model.calibrate(held_out)
         if self.folder is not None:
             self.folder.finish(self.model, held_out, self.progress.history)
-
-
-def check_classes(model: Branched, data: ImageSet | None) -> None:
-    """Raise an `InputError` unless the model was made by `attach` and has as many classes as the data."""
-    if not isinstance(model, Branched) or model.input_shape is None:
-        raise InputError(f"train takes a model made by ncttt.attach; found a {type(model).__name__}")
-    if data is None:
-        return
-    if not isinstance(data, ImageSet):
-        raise InputError(f"train takes an ImageSet(images, labels, classes); found a {type(data).__name__}")
-    with torch.no_grad():
-        classes = model.eval()(torch.zeros(1, *model.input_shape).to(model.mean)).shape[1]
-    if classes != len(data.classes):
-        raise InputError(f"the classifier has {classes} classes, but {data.name} has {len(data.classes)}")

@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ncttt.base.devices import available
 from ncttt.base.errors import InputError
 from ncttt.base.parallel import mean_over_processes, processes
+from ncttt.base.words import kind_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def synchronised_batch_norms(module: nn.Module) -> Iterator[None]:
     layers = [m for m in module.modules() if isinstance(m, _BatchNorm)] if place().world > 1 else []
     for layer in layers:
         if type(layer) not in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d):
-            raise InputError(f"synchronise knows PyTorch's own BatchNorm layers; found a {type(layer).__name__}")
+            raise InputError(f"synchronise knows PyTorch's own BatchNorm layers; found {kind_of(layer)}")
         layer.forward = partial(_forward, layer)  # type: ignore[method-assign]
     try:
         yield

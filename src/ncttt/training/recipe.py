@@ -35,6 +35,8 @@ class Recipe:
         branch_weight_decay: Of the branch.
         schedule: Of both learning rates: one_cycle, cosine, multi_step or constant.
         warmup: Share of the training in which one_cycle rises from zero.
+        warmup_steps: Steps that this rise needs to reach `lr`. A training so short that it rises in fewer stays below,
+            because it could not recover from a steep rise; 0 to reach it always. The branch has its own rate in full.
         milestones: Epochs after which multi_step lowers the rates.
         gamma: The factor by which it lowers them.
         label_smoothing: Of the cross-entropy.
@@ -66,6 +68,7 @@ class Recipe:
     branch_weight_decay: float = 0.01
     schedule: str = "one_cycle"
     warmup: float = 0.2
+    warmup_steps: int = 50
     milestones: tuple[int, ...] = ()
     gamma: float = 0.1
     label_smoothing: float = 0.0
@@ -134,6 +137,7 @@ _RATIOS = (
     "momentum",
     "label_smoothing",
     "warmup",
+    "warmup_steps",
     "shrink_until",
     "workers",
     "seed",

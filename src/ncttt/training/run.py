@@ -20,13 +20,15 @@ from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
 from ncttt.base.locks import alone_with
 from ncttt.base.provenance import origin
-from ncttt.data import Batches
+from ncttt.data import Batches, LoadedBatches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
+from ncttt.training.recipe import Recipe
 from ncttt.zoo.checkpoint import check_fit, completed, describe, load, save
 
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
+ADDED = {"warmup_steps": 0}  # settings of recipes that came later, and what older trainings did
 
 
 @dataclass
@@ -73,6 +75,13 @@ class Run:
         with alone_with(self.folder) if self.writes else nullcontext():
             yield
 
+    def as_begun(self, recipe: Recipe) -> Recipe:
+        """The recipe for resuming: a setting that did not exist yet when the run was begun is as it was then."""
+        if not self.begun:
+            return recipe
+        recorded = json.loads((self.folder / CONFIG).read_text())["recipe"]
+        return recipe.but(**{name: value for name, value in ADDED.items() if name not in recorded})
+
     def begin(self, config: dict[str, Any], resume: bool) -> Progress:
         """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""
         here = origin() | {"processes": place().world}
@@ -105,7 +114,7 @@ class Run:
                 save(model, self.folder / "best")
         save_state(self.folder / STATE, model, optimizers, progress.facts())
 
-    def finish(self, model: Branched, held_out: Batches | None, history: Sequence[Epoch]) -> None:
+    def finish(self, model: Branched, held_out: Batches | LoadedBatches | None, history: Sequence[Epoch]) -> None:
         """Write the last model and the curves, and calibrate the best model as the last one was."""
         if not self.writes:
             return

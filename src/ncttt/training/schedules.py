@@ -21,6 +21,18 @@ def one_cycle(progress: float, warmup: float = 0.2) -> float:
     return 0.5 + 0.5 * math.cos(math.pi * (progress - warmup) / (1 - warmup))
 
 
+def peak(rise: float, least: int) -> float:
+    """The share of its highest rate that a classifier may reach by a rise of so many steps: all of it from `least` on.
+
+    BatchNorm follows the weights over tens of steps. A steep rise to the full rate throws the weights too far for a
+    short training to recover, so a rise of fewer steps is gentler, too.
+
+    >>> [round(peak(steps, least=50), 2) for steps in (5, 20, 50, 500)], peak(1, least=0)
+    ([0.03, 0.25, 1.0, 1.0], 1.0)
+    """
+    return 1.0 if rise >= least else (rise / least) ** 1.5
+
+
 def multi_step(epoch: float, milestones: Sequence[int], gamma: float = 0.1) -> float:
     """Lowered by the factor `gamma` after each milestone.
 
@@ -42,3 +54,10 @@ SCHEDULES: dict[str, Callable[[Recipe, float], float]] = {
 def factor(recipe: Recipe, progress: float) -> float:
     """The share of the peak rate when `progress` of the training is done."""
     return SCHEDULES[recipe.schedule](recipe, progress)
+
+
+def highest_rate(recipe: Recipe, steps: int) -> float:
+    """The highest learning rate of the classifier in a training of so many steps."""
+    if recipe.schedule != "one_cycle":
+        return recipe.lr
+    return recipe.lr * peak(recipe.warmup * steps, recipe.warmup_steps)

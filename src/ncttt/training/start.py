@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.zoo.checkpoint import check_fit, classifier_weights, description
+from ncttt.zoo.hub import is_hub_name
 
 PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
 FLOOR = 5e-4  # added to a variance, so that directions in which the images vary little are not blown up
@@ -26,7 +28,7 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     `start` is a folder or a zoo name, as for `ncttt.load`, or a file of weights, such as torchvision's: `.safetensors`,
     or what torch.save wrote, of which nothing is executed.
     """
-    if not Path(start).exists() and len(Path(start).parts) > 1:
+    if not is_hub_name(start) and not Path(start).exists() and len(Path(start).parts) > 1:
         raise InputError(f"nothing to start from: {start} does not exist")
     weights = _read(Path(start)) if Path(start).is_file() else classifier_weights(start)
     own = net.state_dict()
@@ -68,7 +70,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         ) from None
     weights = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
-        raise InputError(f"{path} holds a {type(weights).__name__}, not a dict of tensors by name")
+        raise InputError(f"{path} holds {kind_of(weights)}, not a dict of tensors by name")
     return {name.removeprefix("module."): value for name, value in weights.items()}
 
 

@@ -17,7 +17,7 @@ from ncttt.model.branched import Branched
 from ncttt.training.joint import JointLoss, make_optimizers
 from ncttt.training.processes import any_process, place, wrapped
 from ncttt.training.recipe import Recipe
-from ncttt.training.schedules import factor
+from ncttt.training.schedules import factor, highest_rate
 
 LARGE = 1_000_003  # a prime that keeps (seed, step, rank) apart
 LOOK_EVERY = {"cpu": 1}  # steps between looks at losses and signals; elsewhere looking makes the processor wait
@@ -44,7 +44,8 @@ class Stepper:
 
     def prepare(self) -> None:
         """Make the optimizers and wrap the loss, once it is settled which parameters learn."""
-        made = make_optimizers(self.model, self.recipe)
+        lr = highest_rate(self.recipe, self.recipe.epochs * self.steps_per_epoch)
+        made = make_optimizers(self.model, self.recipe.but(lr=lr))
         self.optimizers, self.rates = [optimizer for optimizer, _ in made], [lr for _, lr in made]
         self.loss = wrapped(self.joint, self.device)
 

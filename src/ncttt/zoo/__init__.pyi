@@ -1,4 +1,5 @@
 from .checkpoint import load, save
+from .sharing import pull, push
 from .shipped import HOME, info, names, ship
 
 __all__ = [
@@ -6,6 +7,8 @@ __all__ = [
     "info",
     "load",
     "names",
+    "pull",
+    "push",
     "save",
     "ship",
 ]

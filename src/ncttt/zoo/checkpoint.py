@@ -16,14 +16,15 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, waiting
 from ncttt.base.seeding import seeded
+from ncttt.base.words import kind_of
 from ncttt.data.files.resizing import SQUARE, exact
 from ncttt.methods.settings import as_recorded, method_from, settings_of
 from ncttt.model.branched import Branched, attach
-from ncttt.nets.catalogue import MODELS, build
+from ncttt.nets.catalogue import rebuild
+from ncttt.zoo.hub import DESCRIPTION, WEIGHTS, fetch, is_hub_name
 from ncttt.zoo.shipped import HOME, names
 
 FORMAT = 1
-WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 EXPECTED = {
     "format",
     "architecture",
@@ -39,10 +40,15 @@ EXPECTED = {
 def save(model: Branched, folder: str | Path) -> None:
     """Write a model to a folder; for `load` both files change, or neither does.
 
-    The architecture is stored for networks of `ncttt.models`; your own network is handed to `load` as a module.
+    The architecture is stored for networks that `ncttt.models` built; your own is handed to `load` as a module.
     """
+    if hasattr(model, "bake"):  # an Adapter, whose room is above this one
+        raise InputError(
+            "a checkpoint would lose what an adapter has learned: save the state of the adapted network, "
+            "adapter.bake(), or the state of the stream, adapter.state_dict(), by torch.save"
+        )
     if not isinstance(model, Branched):
-        raise InputError(f"save takes a model made by ncttt.attach; found a {type(model).__name__}")
+        raise InputError(f"save takes a model made by ncttt.attach; found {kind_of(model)}")
     described, weights = describe(model), serialize(_tensors(model))
     described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
     folder = Path(folder)
@@ -55,6 +61,7 @@ def save(model: Branched, folder: str | Path) -> None:
 def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """Read a model from a folder, or from the zoo by its name; it predicts bit for bit as the saved one did.
 
+    `hf://user/name` fetches it from that repository of the Hugging Face hub, if it is not in the hub's cache yet.
     `classifier` is a network of your own architecture, whose weights are overwritten.
     """
     folder, described = checkpoint_folder(folder), description(folder)
@@ -110,12 +117,25 @@ def trained_method(folder: str | Path) -> dict[str, Any]:
 
 
 def checkpoint_folder(name: str | Path) -> Path:
-    """A folder of the user's own, or else where the zoo keeps a model of that name."""
+    """A folder of the user's own, or else where the zoo, or the cache of the hub, keeps a model of that name."""
+    if is_hub_name(name):
+        return fetch(str(name))
     if Path(name).is_dir() or Path(name).name != str(name):
         return Path(name)
     if str(name) in names():
         return HOME / name
     raise InputError(f"no folder {str(name)!r} and no model of that name in the zoo{nearest(str(name), names())}")
+
+
+def check_checkpoint(folder: str | Path, called: str | None = None) -> dict[str, Any]:
+    """The description of a checkpoint that is whole; else an `InputError`, in which the folder is `called` so."""
+    folder = Path(folder)
+    try:
+        described = description(folder)
+        _read_tensors(folder / WEIGHTS, described["weights_sha256"])
+    except InputError as error:
+        raise InputError(str(error).replace(str(folder), called or str(folder))) from None
+    return described
 
 
 def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
@@ -148,11 +168,18 @@ def _is_channels_last(tensor: Tensor) -> bool:
 def _architecture(net: nn.Module) -> dict[str, Any] | None:
     """How `ncttt.models` made a network, or None for a user's own and for one that was changed since."""
     made = getattr(net, "architecture", None)
-    if not isinstance(made, dict) or made.get("name") not in MODELS:
+    if not isinstance(made, dict):
         return None
-    with torch.device("meta"):
-        unchanged = repr(build(**made)) == repr(net)
-    return made if unchanged else None
+    try:
+        with torch.device("meta"):
+            again = rebuild(made)
+    except InputError:
+        return None
+    return made if repr(again) == repr(net) and _shapes(again) == _shapes(net) else None
+
+
+def _shapes(net: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
 
 
 def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:
@@ -160,7 +187,7 @@ def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Pa
         return classifier
     if described["architecture"] is None:
         raise InputError(f"{folder} holds a network of its author's own; pass it as load(folder, classifier=net)")
-    return build(**described["architecture"])
+    return rebuild(described["architecture"])
 
 
 def _read_description(path: Path) -> dict[str, Any]:
@@ -217,7 +244,10 @@ def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
 def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a model, with those that older ones lack as in a model that is not calibrated."""
     like = tensors.get("mean", torch.zeros(()))
-    return {"source_certainty": torch.full((2, 2), -1.0).to(like), **tensors}
+    unknown = {"source_certainty": torch.full((2, 2), -1.0).to(like)}
+    if "branch.source_score" in tensors:
+        unknown["branch.shuffled_score"] = torch.tensor(-1.0).to(tensors["branch.source_score"])
+    return {**unknown, **tensors}
 
 
 def check_fit(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], where: str) -> None:

@@ -13,6 +13,7 @@ from ncttt import __version__
 from ncttt.base.declarations import declaration
 from ncttt.base.errors import InputError
 from ncttt.data import data_root, list_sets
+from ncttt.data.sets.registry import data_set, is_folder
 from ncttt.methods import METHODS
 
 HOME = Path(__file__).parent
@@ -68,6 +69,39 @@ def trained_models() -> dict[str, dict[str, Any]]:
             "accuracy": results["test_accuracy"],
         }
     return models
+
+
+def model_for(method: str | None, data: str) -> str:
+    """The model that was trained for a method on a data set, or on a set of the same classes.
+
+    Methods without a branch (None) get the one that was trained without, or else the only one there is.
+
+    >>> model_for("nc_ttt", "digits"), model_for(None, "cifar10-c")
+    ('digits-small-ncttt', 'cifar10-small-source')
+    """
+    here = {name: facts["method"] for name, facts in trained_models().items() if _fits(facts["data"], data)}
+    wanted = method or "source"
+    # Trainings of other models began with a "start", which is no model to compare with.
+    fitting = [name for name, own in here.items() if own == wanted and not name.endswith("-start")]
+    if not fitting and method is None and len(here) == 1:
+        fitting = list(here)
+    if len(fitting) == 1:
+        return fitting[0]
+    choices = f"; there are {', '.join(here)}" if here else ""
+    raise InputError(
+        f"the zoo has no model for {method or 'methods without a branch'} on {data}{choices}; "
+        f"name a checkpoint (--checkpoint, or checkpoint: in an entry of methods)"
+    )
+
+
+def _fits(trained: str, data: str) -> bool:
+    """Whether a set has the classes of another, known by the same names; numbers are no names."""
+    if trained == data:
+        return True
+    if is_folder(data):
+        return False
+    theirs, own = data_set(trained).classes, data_set(data).classes
+    return theirs == own and not all(name.isdigit() for name in own)
 
 
 def _devices() -> dict[str, int]:

@@ -80,7 +80,7 @@ def trials_json(results: Sequence[TrialResult]) -> list[dict[str, Any]]:
             "settings": result.trial.settings,
             "checkpoint": result.trial.checkpoint,
             "accuracy": result.accuracy,
-            "gain": result.gain._asdict(),
+            "gain": result.gain.as_json(),
         }
         for result in results
     ]
@@ -91,7 +91,13 @@ def write_trials(tuning: Tuning, result: TuningResult, path: str | Path) -> None
     names = [*tuning.trained, *tuning.tied, *tuning.adapted]
     where = {"protocol": tuning.protocol, "images": tuning.images, "seed": tuning.seed, **origin()}
     lines = [
-        [*(one.trial.settings.get(name, "") for name in names), on, one.accuracy, *one.gain, *where.values()]
+        [
+            *(one.trial.settings.get(name, "") for name in names),
+            on,
+            one.accuracy,
+            *one.gain.as_json().values(),
+            *where.values(),
+        ]
         for on, results in (("tuning", result.trials), ("fresh", result.confirmed))
         for one in results
     ]

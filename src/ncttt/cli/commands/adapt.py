@@ -2,12 +2,11 @@
 
 import json as json_module
 import sys
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, TextIO
 
 from ncttt.adapt import adapt_folders
+from ncttt.base.words import counted
 
 EXAMPLE = "ncttt adapt --model digits-small-ncttt --images photos --out predictions.csv"
 GROUP = "train and adapt"
@@ -20,26 +19,17 @@ def adapt(
 
     Args:
         model: Zoo name or folder of the model.
-        images: Folders of images, one or several, in the order of the stream; subfolders are looked into.
+        images: Folders of images, or image files, one or several, in the order of the stream; folders are read at any
+            depth.
         out: CSV file for the predictions, a row for each image.
         trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
         json: Print the summary as JSON, for scripts.
     """
-    with _plain_warnings():
-        facts = adapt_folders(model, images, out, trace=trace, **options)
+    facts = adapt_folders(model, images, out, trace=trace, **options)
     if json:
         print(json_module.dumps(facts))
     else:
         _show(facts, file=sys.stdout)
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print warnings as one line each, without the place in the code that they come from."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: print(f"ncttt: {message}", file=sys.stderr)
-        yield
 
 
 def _show(facts: dict[str, Any], file: TextIO) -> None:
@@ -60,10 +50,11 @@ def _show(facts: dict[str, Any], file: TextIO) -> None:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "images", f"{facts['images']} in {facts['batches']} batches{_counted(facts['unreadable'], 'left out')}"
-    adapted = f"{facts['adapted_batches']} of {facts['batches']} batches, {facts['stepped_batches']} by steps"
+    batches = counted(facts["batches"], "batch", "batches")
+    yield "images", f"{facts['images']} in {batches}{_counted(facts['unreadable'], 'left out')}"
+    adapted = f"{facts['adapted_batches']} of {batches}, {facts['stepped_batches']} by steps"
     yield "adapted", adapted + _counted(facts["fallbacks"], "fell back because something was not finite")
-    yield "changed", f"{facts['changed']} predictions, {facts['changed'] / facts['images']:.1%}"
+    yield "changed", f"{counted(facts['changed'], 'prediction')}, {facts['changed'] / facts['images']:.1%}"
     yield "confidence", f"{facts['confidence']:.3f}{_source(facts['source_confidence'])}"
     if facts["evidence_in_spreads"] is not None:
         yield "evidence", f"{facts['evidence_in_spreads']:+.2f} spreads from source images"

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ncttt import benchmark, report
 from ncttt.base.errors import InputError
+from ncttt.benchmark.entries import changed_entries
 from ncttt.benchmark.grid import BLEND, Grid
 
 STORE = "runs/bench.sqlite"
-EXAMPLE = "ncttt bench --config configs/bench/digits.yaml --seeds '[0, 1]' --store runs/bench.sqlite"
+EXAMPLE = (
+    "ncttt bench --data digits --methods tent,nc_ttt --corruptions clean,contrast --set tent.lr=1e-3",
+    "ncttt bench --config digits --seeds 0,1 --store runs/bench.sqlite",
+)
 GROUP = "measure"
 
 
 def bench(
     *,
+    set: Sequence[str] = (),
     store: str = STORE,
     executor: str = "processes",
     workers: int | None = None,
@@ -32,6 +38,8 @@ def bench(
     """Measure methods on corrupted images, a row for each cell of a grid; killed, it goes on where it was.
 
     Args:
+        set: Change a setting of a method, as in tent.lr=1e-3, or steps, stop, protocols or checkpoint of its entry; an
+            entry with a label is named by it, too.
         store: File of the rows; cells that are in it are not measured again.
         executor: Where cells are measured: here, processes (of this machine) or ray.
         workers: Processes; by default as many as have a core for each of their threads.
@@ -46,6 +54,7 @@ def bench(
     if csv and not attribution:
         raise InputError("--csv is for the shares of an attribution; `ncttt rows export` writes rows")
     asked = Grid(**grid)
+    asked = replace(asked, methods=changed_entries(asked.methods, set))
     running = {"executor": executor, "workers": workers, "address": address, "cache": cache, "force": force}
     with benchmark.Store(store) as rows:
         if attribution:

@@ -40,5 +40,5 @@ Accuracy in percent, {images} images of each kind in batches of 100, each adapte
 method's steps gave on top. With so few images, differences of a point or two are chance."""
 NEXT = {
     "digits": "Next: ncttt demo --seed 1; ncttt data get cifar10 && ncttt demo --data cifar10; ncttt adapt --help",
-    "cifar10": "Next: ncttt bench --config configs/study/severity5_episodic.yaml; ncttt adapt --help",
+    "cifar10": "Next: ncttt bench --config study/severity5_episodic; ncttt adapt --help",
 }

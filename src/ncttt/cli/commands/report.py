@@ -3,6 +3,7 @@
 import json as json_module
 from typing import Any
 
+from ncttt.base.words import counted
 from ncttt.report.page.report import write_report
 
 EXAMPLE = "ncttt report runs/bench.sqlite --out runs/report"
@@ -21,4 +22,4 @@ def report(rows: list[str], *, json: bool = False, **options: Any) -> None:
         told = {"page": str(written.page), "rows": len(written.rows), "findings": written.findings}
         print(json_module.dumps(told))
     else:
-        print(f"{len(written.rows)} rows in {written.page}")
+        print(f"{counted(len(written.rows), 'row')} in {written.page}")

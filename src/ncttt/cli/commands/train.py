@@ -7,7 +7,7 @@ from typing import Any
 from ncttt import training
 from ncttt.training.job import Job
 
-EXAMPLE = "ncttt train --config configs/cpu/digits.yaml --out runs/digits --recipe.epochs 5"
+EXAMPLE = "ncttt train --config digits --out runs/digits --recipe.epochs 5"
 GROUP = "train and adapt"
 
 

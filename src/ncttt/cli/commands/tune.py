@@ -6,7 +6,7 @@ from typing import Any
 from ncttt import benchmark, report
 from ncttt.benchmark.tuning.config import Tuning
 
-EXAMPLE = "ncttt tune --config configs/tune/digits.yaml --random 4 --out runs/tune"
+EXAMPLE = "ncttt tune --config digits --random 4 --out runs/tune"
 GROUP = "measure"
 
 

@@ -72,7 +72,10 @@ def check(images: Array, corruption: str, severity: int, seed: int) -> None:
         found = getattr(images, "dtype", type(images).__name__)
         raise InputError(f"images to corrupt are {found}; expected a numpy array of uint8")
     if images.ndim != 4 or images.shape[3] != 3:
-        raise InputError(f"images to corrupt have shape {images.shape}; expected (N, H, W, 3)")
+        raise InputError(
+            f"images to corrupt have shape {images.shape}; expected (N, H, W, 3)"
+            f"{'; repeat the channel: np.repeat(images, 3, 3)' if images.shape[3:] == (1,) else ''}"
+        )
     if not all(SIDES[0] <= side <= SIDES[1] for side in images.shape[1:3]):
         height, width = images.shape[1:3]
         raise InputError(f"images to corrupt are {height} x {width} pixels; expected sides from 32 to 224")

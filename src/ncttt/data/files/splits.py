@@ -12,7 +12,7 @@ HELD_OUT = 0.1
 
 def held_out(data: ImageSet, split: str) -> ImageSet:
     """Of a whole training part: its fixed 90 % ("fit") or 10 % ("val"), stratified by class."""
-    fit, val = stratified(data.labels, round(len(data) * HELD_OUT))
+    fit, val = stratified(data.labels_for("a split"), round(len(data) * HELD_OUT))
     part = data.subset(fit if split == "fit" else val)
     return replace(part, name=f"{data.name.removesuffix(' train')} {split}")
 

@@ -112,7 +112,7 @@ def _rebuild(package: Path, folder: Path) -> None:
 def _write_batch(png: Path, labels: list[int], path: Path) -> None:
     from PIL import Image  # only this source needs Pillow
 
-    with Image.open(png) as image:
+    with Image.open(png, formats=["PNG"]) as image:
         pixels = np.asarray(image.convert("RGB"))
     planes = pixels.reshape(len(labels), 1024, 3).transpose(0, 2, 1).reshape(len(labels), 3072)
     records = np.concatenate([np.array(labels, np.uint8)[:, None], planes], axis=1)

@@ -60,4 +60,4 @@ def joined(parts: list[ImageSet]) -> ImageSet:
     images = [part.images for part in parts if isinstance(part.images, files.LazyImages)]
     together = copy(images[0])  # with the decoding that was asked for
     together.paths = [path for some in images for path in some.paths]
-    return replace(parts[0], images=together, labels=np.concatenate([part.labels for part in parts]))
+    return replace(parts[0], images=together, labels=np.concatenate([part.labels_for("PACS") for part in parts]))

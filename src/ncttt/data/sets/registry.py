@@ -9,6 +9,7 @@ from typing import Any
 from ncttt.base.declarations import declarations
 from ncttt.base.errors import InputError
 from ncttt.base.registry import Registry, load_address
+from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import DataSet, data_root
 
 
@@ -23,22 +24,40 @@ def _built_in() -> dict[str, Any]:
 
 
 def _check(name: str, thing: Any) -> None:
-    if not (isinstance(thing, type) and issubclass(thing, DataSet)):
-        raise InputError(f"{name!r} is no data set: expected a subclass of ncttt.data.DataSet; found {thing!r}")
+    is_class = isinstance(thing, type)
+    if issubclass(thing, DataSet) if is_class else callable(thing) or (hasattr(thing, "__getitem__")):
+        return
+    raise InputError(
+        f"{name!r} is no data set: expected a subclass of ncttt.data.DataSet, an ImageSet, a Dataset of PyTorch, or a "
+        f"function of a split's name that gives one; found {thing!r}"
+    )
 
 
-DATA_SETS: Registry[type[DataSet]] = Registry("data set", "ncttt.data_sets", _built_in, _check)
+DATA_SETS: Registry[Any] = Registry("data set", "ncttt.data_sets", _built_in, _check)
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of that name, or at that address (`module:Class`).
+    """The data set of that name, or at that address: `module:Class`, or `module:object` for images that are there.
 
     >>> data_set("cifar10").folder
     'cifar-10-batches-bin'
     """
-    chosen = DATA_SETS.find(name)()
+    found = DATA_SETS.find(name)
+    chosen = found() if isinstance(found, type) else GivenSet(found)
     chosen.name = name  # messages and tables call it as it was asked for
     return chosen
+
+
+class GivenSet(DataSet):
+    """An object at an address, which is every split, or a function that gives the images of a split."""
+
+    def __init__(self, thing: Any):
+        self.thing = thing
+
+    def load(self, root: Path, split: str, **options: Any) -> ImageSet:
+        from ncttt.data.torch_data import as_image_set  # needs torch, and a list of sets does without
+
+        return as_image_set(self.thing(split) if callable(self.thing) else self.thing)
 
 
 def is_folder(name: str) -> bool:

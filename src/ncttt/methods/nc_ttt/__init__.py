@@ -155,24 +155,33 @@ class NCTTT(Method):
     def calibrate(self, model: Branched, batches: Iterable[Tensor | Sequence[Tensor]]) -> None:
         """Remember the mean and the spread over images of the score that held-out source images have.
 
-        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        The mean score of the same images with shuffled pixels tells whether the branch has learned what source images
+        look like. Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
         """
-        scores = []
+        scores, shuffled = [], []
         layers = model.batch_norms()
         policy = looking(self.gradient_norm) if layers else "source"
         with evaluating(model), statistics(layers, policy):
             for batch in batches:
                 images = batch if isinstance(batch, Tensor) else batch[0]
                 model.check_images(images)
-                logits, features = model.forward_with_features(images.to(model.mean))
-                scores.append(self.score(model, features, logits))
+                images = images.to(model.mean)
+                scores.append(self._score_of(model, images))
+                shuffled.append(self._score_of(model, _with_shuffled_pixels(images)))
         if not scores:
             raise InputError("calibration needs at least one batch of source images; found none")
         score = torch.cat(scores)
         _branch(model).source_score.copy_(torch.stack([score.mean(), score.std(correction=0)]))
+        _branch(model).shuffled_score.copy_(torch.cat(shuffled).mean())
 
     def forget(self, model: Branched) -> None:
         _branch(model).source_score.fill_(-1.0)
+        _branch(model).shuffled_score.fill_(-1.0)
+
+    def tells_source(self, model: Branched) -> bool:
+        """Whether sixteen images with shuffled pixels would score below the source's level, or nobody has looked."""
+        level, shuffled = self.source_level(model, 16), _branch(model).shuffled_score.item()
+        return level is None or shuffled < level
 
     def source_level(self, model: Branched, images: int) -> float | None:
         """The least mean score of a batch that looks like source: two standard errors below the source's mean."""
@@ -181,6 +190,10 @@ class NCTTT(Method):
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
         return moved_parameters(model, self.moves)
+
+    def _score_of(self, model: Branched, images: Tensor) -> Tensor:
+        logits, features = model.forward_with_features(images)
+        return self.score(model, features, logits)
 
     def _noisy_views(self, model: Branched, features: Features, logits: Tensor) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each head: logits and labels `(2 * views, B, P)`, in-views first, and the projection `(B, P, dim)`."""
@@ -231,6 +244,13 @@ _PAPER: dict[str, Any] = {
 def _branch(model: Branched) -> NoiseBranch:
     assert isinstance(model.branch, NoiseBranch)
     return model.branch
+
+
+def _with_shuffled_pixels(images: Tensor) -> Tensor:
+    """The same colours without any shape: pixels in one random order for all images, always the same."""
+    pixels = images.flatten(2)
+    order = torch.randperm(pixels.shape[2], generator=torch.Generator().manual_seed(0), device="cpu")
+    return pixels[:, :, order.to(images.device)].view_as(images)
 
 
 def _mean_probability(heads: list[Tensor]) -> Tensor:

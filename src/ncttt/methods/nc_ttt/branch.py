@@ -113,6 +113,7 @@ class NoiseBranch(nn.Module):
     """One `NoiseHead` per tapped layer, and what calibration remembers of the source."""
 
     source_score: Tensor
+    shuffled_score: Tensor
 
     def __init__(self, features: Features, *, conditional: bool, classes: int, **settings: object):
         super().__init__()
@@ -121,6 +122,8 @@ class NoiseBranch(nn.Module):
         self.heads = nn.ModuleList(NoiseHead(f, classes=joined, **settings) for f in as_tuple(features))  # type: ignore[arg-type]
         # Mean and spread of the score over held-out source images; -1, which no score has, until calibrated.
         self.register_buffer("source_score", torch.full((2,), -1.0))
+        # Its mean over the same images with shuffled pixels, which are certainly no source images.
+        self.register_buffer("shuffled_score", torch.tensor(-1.0))
 
     def each(self, features: Features) -> list[tuple[NoiseHead, Tensor]]:
         """Every head with the projected vectors `(B, P, dim)` of its layer."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 HOW: Final = {
-    "rows": "--rows FILE, the store of `ncttt bench --config configs/bench/digits.yaml` or a CSV of it",
-    "trials": "--trials FILE, from `ncttt tune --config configs/tune/layer-sigma.yaml --json > FILE`",
+    "rows": "--rows FILE, the store of `ncttt bench --config digits` or a CSV of it",
+    "trials": "--trials FILE, from `ncttt tune --config layer-sigma --json > FILE`",
 }
 
 

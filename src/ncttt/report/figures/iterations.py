@@ -177,7 +177,8 @@ def _draw(axes: Axes, curve: Curve, span: float) -> None:
         axes.plot(*curve.stop, "D", color="white", markeredgecolor=INK, label="where the stop rule ends", zorder=3)
     middle = (max(_shown(curve)) + min(_shown(curve))) / 2
     axes.set_title(f"{curve.name}\n{best:.1f} % after {count}")
-    axes.set(ylim=(middle - 0.62 * span, middle + 0.62 * span))
+    top = min(middle + 0.62 * span, 100 + 0.06 * span)  # no panel has a number above 100 %
+    axes.set(ylim=(top - 1.24 * span, top))
     axes.yaxis.set_major_locator(MaxNLocator(3))
     axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
     axes.grid()

@@ -92,8 +92,8 @@ def scale_of(trials: Sequence[Trial]) -> str:
     if not every or len(varied) != 1 or not all({LAYER, varied[0]} <= settings.keys() for settings in every):
         tried = ", ".join(every[0]) if every else "no trials"
         raise InputError(
-            f"the tuning must vary {LAYER} and one of {' and '.join(SIGMAS)}, as configs/tune/layer-sigma.yaml does; "
-            f"found {tried}"
+            f"the tuning must vary {LAYER} and one of {' and '.join(SIGMAS)}, as `ncttt tune --config layer-sigma` "
+            f"does; found {tried}"
         )
     return varied[0]
 
@@ -111,8 +111,10 @@ def _accuracy(trial: Trial) -> Cell:
 
 
 def _gain(trial: Trial) -> Cell:
-    mean, low, high = (100 * trial["gain"][name] for name in ("mean", "low", "high"))
-    return mean, f"{mean:+.2f}" + (" *" if low > 0 or high < 0 else "")
+    gain = trial["gain"]
+    known = gain["low"] is not None  # else there were too few batches for an interval
+    star = " *" if known and (gain["low"] > 0 or gain["high"] < 0) else ""
+    return 100 * gain["mean"], f"{100 * gain['mean']:+.2f}{star}"
 
 
 def _draw(

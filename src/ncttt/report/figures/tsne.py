@@ -60,7 +60,7 @@ def make(request: Request) -> Figure:
     first, second = embed(before.features, after.features)
     title = f"{steps} iterations of {spelled_method(subject.method.name)}"
     shown = Mapped(first, before.predicted), Mapped(second, after.predicted)
-    return draw_tsne(*shown, subject.data.labels, subject.data.classes, title)
+    return draw_tsne(*shown, subject.data.labels_for("t-SNE"), subject.data.classes, title)
 
 
 @styled

@@ -17,6 +17,7 @@ from ncttt import benchmark
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_files
 from ncttt.base.locks import alone_with
+from ncttt.benchmark.rows import of_attribution
 from ncttt.report import page
 from ncttt.report.accuracy import Row, tables
 from ncttt.report.names import spelled
@@ -60,7 +61,8 @@ def write_report(
     shown: list[Example] = []
     verdicts: list[Verdict] = []
     for path in map(Path, paths):
-        own = benchmark.read_rows(path)
+        read = benchmark.read_rows(path)
+        own = [row for row in read if not of_attribution(row)] or read
         if not own:
             raise InputError(f"{path} has no rows; measure some with ncttt bench")
         if path.suffix != ".csv":

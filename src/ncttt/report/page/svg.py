@@ -17,18 +17,33 @@ MARKERS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "M-4-4h8v8h-8z", "M0-5l5 8h-10z"
 
 
 class Scale:
-    """From values to pixels, with round numbers to mark; it covers `least` even where all values are the same.
+    """From values to pixels, with round numbers to mark; it covers `least` even where all values are the same,
+    and marks nothing above `most`.
 
     >>> Scale([0.2, 9.7], 0, 100, least=1, count=5).ticks
     [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    >>> Scale([99.6, 99.9], 0, 100, least=1, most=100).ticks[-1]
+    100.0
     """
 
-    def __init__(self, values: Iterable[float], start: float, end: float, *, least: float, count: int = 4):
+    def __init__(
+        self,
+        values: Iterable[float],
+        start: float,
+        end: float,
+        *,
+        least: float,
+        count: int = 4,
+        most: float = math.inf,
+    ):
         values = list(values)
         low, high = min(values), max(values)
         step = _round_step(max(high - low, least) / count)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         last = max(last, first + math.ceil(least / step))
+        if step * last > most >= high:
+            last = math.ceil(most / step - 1e-9)
+            first = min(first, last - math.ceil(least / step))
         self.ticks = [round(step * number, 10) for number in range(first, last + 1)]
         self._start, self._ratio = start, (end - start) / (self.ticks[-1] - self.ticks[0])
 
@@ -40,7 +55,7 @@ def curves_svg(curves: Sequence[Curve], name: str) -> Markup:
     """Accuracy against steps; few steps are drawn further apart than many."""
     counts = sorted({count for curve in curves for count in curve.mean})
     values = [value for curve in curves for value in curve.mean.values()]
-    across, up = _wide_apart(counts), Scale(values, HEIGHT - BOTTOM, TOP, least=1)
+    across, up = _wide_apart(counts), Scale(values, HEIGHT - BOTTOM, TOP, least=1, most=100)
     parts = [*_rules(up), *_axis_names("steps (logarithmic)", "accuracy, %")]
     parts += [_tick(x, str(count)) for count, x in _legible(across)]
     for place, curve in enumerate(curves):
@@ -71,7 +86,7 @@ def drift_svg(drift: Drift) -> Markup:
     scores = drift.scores
     both = [value for score in scores for value in (score.before, score.after)]
     across = Scale(both, LEFT + 20, WIDTH - RIGHT - 20, least=0.01, count=3)
-    up = Scale([score.accuracy for score in scores], HEIGHT - BOTTOM, TOP, least=1)
+    up = Scale([score.accuracy for score in scores], HEIGHT - BOTTOM, TOP, least=1, most=100)
     parts = [*_rules(up), *_axis_names("shift score, 1 is like the source", "accuracy, %")]
     parts += [_tick(across(tick), f"{tick:g}") for tick in across.ticks]
     for number, score in enumerate(scores, start=1):

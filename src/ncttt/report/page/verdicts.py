@@ -17,8 +17,6 @@ from ncttt.report.significance import Comparison, compare
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store
 
-WHOLE = 200.0  # points between losing everything and gaining everything
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -36,7 +34,7 @@ class Verdict:
         verdict = "is significant" if self.comparison.overall.difference.significant else "is not significant"
         if mean == low == high == 0:
             return "no difference at all"
-        if high - low >= WHOLE:  # what so few batches give instead of an interval
+        if not self.comparison.overall.difference.has_interval:
             return f"{mean:+.2f} (too few batches for an interval) {verdict}"
         return f"{mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}) {verdict}"
 

@@ -1,5 +1,6 @@
 """`ncttt data corrupt`: a corrupted copy of a data set, on disk."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ncttt import data
@@ -11,8 +12,8 @@ def corrupt(
     name: str,
     *,
     out: str,
-    severity: str = "1-5",
-    corruptions: str = "all,extra",
+    severity: Sequence[int] = (1, 2, 3, 4, 5),
+    corruptions: Sequence[str] = ("all", "extra"),
     split: str = "test",
     seed: int = 0,
     workers: int | None = None,
@@ -29,7 +30,7 @@ def corrupt(
         name: Name of a set, or path of an image folder.
         out: Folder to write to; a run that was interrupted goes on there.
         severity: Severities from 1 to 5, as `5`, `1-5` or `1,3,5`.
-        corruptions: Names separated by commas; `all` are the 15 of the benchmark, `extra` the 4 others.
+        corruptions: Names; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
         seed: Seed of the random corruptions.
         workers: Number of processes; by default one a processor.

@@ -1,5 +1,6 @@
 """`ncttt data sheet`: a picture of the corruptions."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ncttt import data
@@ -11,7 +12,7 @@ def sheet(
     name: str,
     *,
     out: str,
-    corruptions: str = "all",
+    corruptions: Sequence[str] = ("all",),
     split: str = "test",
     first: int = 0,
     seed: int = 0,
@@ -26,7 +27,7 @@ def sheet(
     Args:
         name: Name of a set, or path of an image folder.
         out: Picture to write, such as sheet.png.
-        corruptions: Names separated by commas; `all` are the 15 of the benchmark, `extra` the 4 others.
+        corruptions: Names; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
         first: Number of the first image shown; five of them take turns.
         seed: Seed of the random corruptions.

@@ -1,6 +1,7 @@
 """`ncttt rows export`: the rows of a store as a file."""
 
 from ncttt import benchmark
+from ncttt.base.words import counted
 
 EXAMPLE = "ncttt rows export runs/bench.sqlite runs/bench.csv"
 
@@ -13,4 +14,4 @@ def export(store: str, out: str) -> None:
         out: File to write; its name ends in .csv or .parquet.
     """
     with benchmark.Store.existing(store) as rows:
-        print(f"{rows.export(out)} rows in {out}")
+        print(f"{counted(rows.export(out), 'row')} in {out}")

@@ -1,6 +1,7 @@
 """`ncttt rows seed`: rows from a file into a store."""
 
 from ncttt import benchmark
+from ncttt.base.words import counted
 
 EXAMPLE = "ncttt rows seed runs/bench.sqlite runs/bench.csv"
 
@@ -13,4 +14,4 @@ def seed(store: str, rows: str) -> None:
         rows: CSV that `ncttt rows export` wrote.
     """
     with benchmark.Store(store) as base:
-        print(f"{base.seed(rows)} new rows in {store}")
+        print(f"{counted(base.seed(rows), 'new row')} in {store}")

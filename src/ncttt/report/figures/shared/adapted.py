@@ -11,6 +11,7 @@ import torch
 from ncttt.adapt.adapter import Adapter
 from ncttt.benchmark.draws import ImageDraw
 from ncttt.data import ImageSet, batches, load
+from ncttt.data.class_names import check_same_classes
 from ncttt.data.corruptions import corrupt
 from ncttt.data.files.folders import IMAGE_SIZE
 from ncttt.methods import Method
@@ -34,10 +35,12 @@ class Subject(NamedTuple):
 
 def subject_of(request: Request) -> Subject:
     """What a request says of model, method and images; by default the zoo's for NC-TTT on this data."""
-    model = checkpoint.load(request.model or f"{request.data}-small-ncttt")
+    name = request.model or f"{request.data}-small-ncttt"
+    model = checkpoint.load(name)
     method = method_for(model.method, request.method)
     size: dict[str, Any] = {"image_size": (model.input_shape or (IMAGE_SIZE,))[-1], "resize": model.resize}
     clean = load(request.data, "test", root=request.root, **size)
+    check_same_classes(model.classes, clean.classes, name, request.data)
     drawn = ImageDraw(request.data, "test", request.images, root=request.root, **size).read()
     options = {"indices": drawn.places, "constants": request.constants}
     images = corrupt(np.asarray(drawn.images[:]), request.corruption, request.severity, **options)
@@ -80,4 +83,4 @@ def confidences_of(
     adapter = Adapter(model, method, steps=steps)
     logits = torch.cat([adapter(images) for images, _ in batches(data, batch_size)])
     confidence, predicted = logits.double().softmax(1).max(1)
-    return Confidences(confidence.numpy(), predicted.numpy() == data.labels)
+    return Confidences(confidence.numpy(), predicted.numpy() == data.labels_for("reliability"))

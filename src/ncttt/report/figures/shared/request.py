@@ -14,7 +14,7 @@ from ncttt.base.errors import InputError
 from ncttt.report.figures.shared.selection import Row, rows_where
 
 Trial = Mapping[str, Any]
-HOW = "write it by `ncttt tune --config configs/tune/layer-sigma.yaml --json > trials.json`"
+HOW = "write it by `ncttt tune --config layer-sigma --json > trials.json`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Request:
     data: str = "digits"
     root: str | None = None
     images: int = 200
-    corruption: str = "shot_noise"
+    corruption: str = "contrast"
     severity: int = 5
     constants: str | None = None
     steps: int | None = None

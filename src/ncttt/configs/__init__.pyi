@@ -1,0 +1,3 @@
+from .named import HOME, find, names
+
+__all__ = ["HOME", "find", "names"]
