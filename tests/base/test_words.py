@@ -13,10 +13,10 @@ def test_one_and_several():
     assert (kind_of(3), kind_of([])) == ("an int", "a list")
 
 
-def test_an_adapter_in_place_of_a_model(tmp_path):
-    adapter = ncttt.Adapter(ncttt.load("digits-small-ncttt"))
-    with pytest.raises(InputError, match="found an Adapter"):
-        ncttt.save(adapter, tmp_path)  # pyright: ignore[reportArgumentType]
+def test_the_article_of_what_was_given_in_place_of_a_model(tmp_path):
+    for other, words in ((1, "found an int"), ("x", "found a str")):
+        with pytest.raises(InputError, match=words):
+            ncttt.save(other, tmp_path)  # pyright: ignore[reportArgumentType]
 
 
 def test_one_batch_does_what_several_do():
