@@ -109,9 +109,16 @@ def test_the_command_says_it_in_one_line_and_takes_the_remedy(tmp_path, capsys):
     (tmp_path / "one").mkdir()
     Image.fromarray(data.images[0]).save(tmp_path / "one" / "0.png")
     asked = ["adapt", "--model", "digits-small-ncttt", "--images", str(tmp_path / "one"), "--out"]
-    asked += [str(tmp_path / "out.csv"), "--stop", "none"]
+    asked += [str(tmp_path / "out.csv"), "--stop", "none", "--overwrite"]
     assert main([*asked, "--method", "ptbn"]) == 0
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "batch of 1 " in line]
     assert line.startswith("ncttt: norm='batch' on a batch of 1 can make the model worse")
     assert main([*asked, "--method", "ptbn", "--norm", "blend(0.1)"]) == 0
     assert "batch of 1 " not in capsys.readouterr().err
+
+
+def test_the_warning_points_at_the_line_that_called():
+    adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN())
+    with pytest.warns(SmallBatchWarning) as caught:
+        adapter(torch.rand(4, 3, 32, 32))
+    assert caught[0].filename == __file__

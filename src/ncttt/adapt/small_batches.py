@@ -3,10 +3,10 @@
 The numbers are measured on CIFAR-10 (docs/adapt.md, results/small_batches.csv).
 """
 
-import warnings
 from dataclasses import replace
 
 from ncttt.adapt.batch import AdaptableModel
+from ncttt.base.warning import warn_caller
 from ncttt.model.norm import Policy, batch_share, blend, moves_buffers
 
 # The share of batch statistics that costs clean images less than a point, from so many images a batch on.
@@ -49,11 +49,10 @@ class SmallBatches:
         self._told = True
         cause = f"the steps on a batch of {images}" if learns else f"norm={norm[1]!r} on a batch of {images}"
         remedy = f"norm={blend(safe_share(images))!r}" + (" with steps=0" if learns else "")
-        warnings.warn(
+        warn_caller(
             f"{cause} can make the model worse than it was: use stop='source' (--stop source) without a norm of your "
             f"own, {remedy}, or batches of {ENOUGH} images or more",
             SmallBatchWarning,
-            stacklevel=6,
         )
 
 

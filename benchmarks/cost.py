@@ -1,0 +1,80 @@
+"""What adaptation costs against a plain forward of the same network, in the settings that the deployment guide names.
+
+    python benchmarks/cost.py [--rounds 9] [--batch 128] [--threads 1] [--out results/speed/cost.csv]
+
+All settings take turns on the same batches of digits under noise, in one process; a ratio is the median over rounds of
+its time to that of the forward in the same round. The network is the zoo's for CIFAR-10; what an image shows changes
+nothing in its cost, but for the gate: clean digits are no photographs, so "left to source" is timed as the look that it
+is, a forward and the comparison.
+"""
+
+import argparse
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import ncttt
+from adapt import seconds
+from ncttt.base.csv_files import write_csv
+from ncttt.base.provenance import origin
+from ncttt.model.certainty import judged
+
+MODEL = "cifar10-small-ncttt"
+Way = Callable[[Tensor], object]
+
+
+def ways() -> dict[str, Way]:
+    """Each setting by its name, ready to be called."""
+    model = ncttt.load(MODEL)
+
+    @torch.inference_mode()
+    def forward(images: Tensor) -> Tensor:
+        return model(images)
+
+    baked = ncttt.Adapter(model, ncttt.PTBN())
+    baked(torch.rand(64, 3, 32, 32))
+    return {
+        "forward": forward,
+        "baked": torch.inference_mode()(baked.bake()),
+        "left to source": lambda images: judged(model, forward(images)),
+        "PTBN": ncttt.Adapter(model, ncttt.PTBN()),
+        "TENT": ncttt.Adapter(model, ncttt.Tent()),
+        "NC-TTT, online, two steps": ncttt.Adapter(model, protocol="online", steps=2, lr=1e-3),
+        "NC-TTT, preset": ncttt.Adapter(model),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    data = ncttt.data.load("digits", "test", corruption="gaussian_noise", severity=5)
+    images, _ = next(iter(ncttt.data.batches(data, options.batch)))
+    settings = ways()
+    times: dict[str, list[float]] = {name: [] for name in settings}
+    for turn in range(options.rounds + 1):
+        for name in list(settings)[:: 1 if turn % 2 else -1]:
+            times[name].append(seconds(lambda name=name: settings[name](images)))
+    rows = []
+    for name, taken in times.items():
+        ratios = [own / plain for own, plain in zip(taken[1:], times["forward"][1:], strict=True)]  # the first warms up
+        rows.append(
+            (name, round(statistics.median(ratios), 2), round(1e3 * statistics.median(taken[1:]) / len(images), 3))
+        )
+        print(f"{name:28} {rows[-1][1]:8.2f} x forward {rows[-1][2]:8.3f} ms an image", flush=True)
+    if options.out:
+        about = origin()
+        columns = ("setting", "times_forward", "ms_per_image", "batch", "threads", *about)
+        more = (len(images), options.threads, *about.values())
+        write_csv(options.out, columns, [(*row, *more) for row in rows])
+
+
+if __name__ == "__main__":
+    main()
