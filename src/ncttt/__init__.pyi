@@ -1,8 +1,24 @@
-from . import adapt, benchmark, data, methods, model, models, nets, noise, paper, report, testing, training, zoo
+from . import (
+    adapt,
+    benchmark,
+    data,
+    methods,
+    model,
+    models,
+    monitor,
+    nets,
+    noise,
+    paper,
+    report,
+    testing,
+    training,
+    zoo,
+)
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
 from .methods import METHODS, NCTTT, PTBN, TTT, TTTMAE, ClusT3, Lame, Method, Objective, Source, Tent, TTTFlow, TTTPlus
 from .model import Branched, attach, norm
+from .monitor import Monitor
 from .training import Recipe, train
 from .zoo import info, load, save
 
@@ -20,6 +36,7 @@ __all__ = [
     "InputError",
     "Lame",
     "Method",
+    "Monitor",
     "Objective",
     "Recipe",
     "Source",
@@ -36,6 +53,7 @@ __all__ = [
     "methods",
     "model",
     "models",
+    "monitor",
     "nets",
     "noise",
     "norm",
