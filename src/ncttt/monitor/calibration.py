@@ -9,6 +9,7 @@ and the features then count alike, without weights to fit. The branch's score is
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +20,19 @@ from ncttt.monitor.looking import Look, doubt_of
 CERTAINTY, FEATURES, BRANCH = ("confidence", "evidence"), "features", "branch"
 # A class is known by its own images and by so many like the average of all.
 AVERAGE_IMAGES = 5
+RIDGE = 1e-2
+
+
+class Scores(NamedTuple):
+    """Normal scores of images: `each` `(B, signals)`, all `together` `(B,)`, and `parts` `(B, 2 + layers)`.
+
+    Large means odd. That of the branch is large for a high score, which is no more or less odd than a low one. The
+    parts are confidence, evidence and every layer.
+    """
+
+    each: Tensor
+    together: Tensor
+    parts: Tensor
 
 
 @dataclass(frozen=True)
@@ -26,13 +40,16 @@ class Calibration:
     """Tensors that say how source images look, for a number of layers and perhaps a branch.
 
     `centres` `(classes, columns)` and `spreads` `(columns,)` are of the raw numbers: doubt, negative evidence, a
-    distance for each layer, the branch's score. `ranks` `(signals, n)` and `odd_ranks` `(n,)` are sorted source images.
+    distance for each layer, the branch's score. `ranks` `(signals, n)`, `odd_ranks` `(n,)` and `part_ranks`
+    `(2 + layers, n)` are sorted source images; `precision` is the inverse covariance of the scores of the parts.
     """
 
     centres: Tensor
     spreads: Tensor
     ranks: Tensor
     odd_ranks: Tensor
+    part_ranks: Tensor
+    precision: Tensor
     certainty_spread: Tensor
     class_counts: Tensor
     layers: tuple[str, ...]
@@ -52,19 +69,18 @@ class Calibration:
         """All tensors by name."""
         return {field.name: value for field in fields(self) if isinstance(value := getattr(self, field.name), Tensor)}
 
-    def scores(self, look: Look) -> tuple[Tensor, Tensor]:
-        """Normal scores `(B, signals)` of every signal and `(B,)` of all together; large means odd.
-
-        That of the branch is large for a high score, which is no more or less odd than a low one.
-        """
-        each = _normal_scores(self.standardised(look), self.ranks)
-        return each, normal_score(_odd(each, self.certainty_spread, bool(self.layers)), self.odd_ranks)
+    def scores(self, look: Look) -> Scores:
+        """How odd images are, by every signal, by all together, and layer by layer."""
+        standard = self.standardised(look)
+        each = _normal_scores(_signals(standard, self.layers, self.has_branch), self.ranks)
+        together = normal_score(_odd(each, self.certainty_spread, bool(self.layers)), self.odd_ranks)
+        return Scores(each, together, _normal_scores(standard[:, : 2 + len(self.layers)], self.part_ranks))
 
     def standardised(self, look: Look) -> Tensor:
-        """The signals `(B, signals)` in spreads, 0 for the mean source image of the predicted class."""
+        """The raw numbers `(B, columns)` in spreads, 0 for the mean source image of the predicted class."""
         self._check(look)
-        raw, predicted = columns_of(look, self.layers, self.has_branch), look.logits.argmax(1).cpu()
-        return _signals((raw - self.centres[predicted]) / self.spreads, self.layers, self.has_branch)
+        raw = columns_of(look, self.layers, self.has_branch)
+        return (raw - self.centres[look.logits.argmax(1).cpu()]) / self.spreads
 
     def _check(self, look: Look) -> None:
         if not set(self.layers) <= look.distances.keys():
@@ -86,12 +102,19 @@ def calibration_of(looks: list[Look]) -> Calibration:
     centres = (sums + AVERAGE_IMAGES * raw.mean(0)) / (counts[:, None] + AVERAGE_IMAGES)
     rest = raw - centres[predicted]
     spreads = rest.std(0).clamp_min(1e-9)
-    standard = _signals(rest / spreads, layers, has_branch)
-    ranks = standard.T.contiguous().sort(1).values
-    each = _normal_scores(standard, ranks)
+    parts = (rest / spreads)[:, : 2 + len(layers)]
+    part_ranks = _ranks(parts)
+    # The ridge keeps numbers that are nearly the same, as confidence and evidence are, from being told apart by noise.
+    covariance = _normal_scores(parts, part_ranks).T.cov() + RIDGE * torch.eye(2 + len(layers), dtype=raw.dtype)
+    signals = _signals(rest / spreads, layers, has_branch)
+    ranks = _ranks(signals)
+    each = _normal_scores(signals, ranks)
     certainty_spread = each[:, :2].mean(1).std().clamp_min(1e-9)
     odd = _odd(each, certainty_spread, bool(layers)).sort().values
-    return Calibration(centres, spreads, ranks, odd, certainty_spread, counts, layers, has_branch)
+    precision = covariance.inverse()
+    return Calibration(
+        centres, spreads, ranks, odd, part_ranks, precision, certainty_spread, counts, layers, has_branch
+    )
 
 
 def columns_of(look: Look, layers: tuple[str, ...], has_branch: bool) -> Tensor:
@@ -108,12 +131,16 @@ def normal_score(values: Tensor, ranks: Tensor) -> Tensor:
     """Normal score of the rank of values among sorted ones; what is not a number is odder than all of them.
 
     >>> normal_score(torch.tensor([-9.0, 0.0, torch.nan]), torch.linspace(-1, 1, 5)).round(decimals=2)
-    tensor([-1.3800,  0.0000,  1.3800])
+    tensor([-1.3800,  0.0000,  1.3800], dtype=torch.float64)
     """
     values = values.nan_to_num(nan=torch.inf, posinf=torch.inf, neginf=-torch.inf).contiguous()
     below = torch.searchsorted(ranks, values)
     up_to = torch.searchsorted(ranks, values, right=True)
-    return torch.special.ndtri(((below + up_to) / 2 + 0.5) / (len(ranks) + 1))
+    return torch.special.ndtri(((below + up_to).double() / 2 + 0.5) / (len(ranks) + 1))
+
+
+def _ranks(values: Tensor) -> Tensor:
+    return values.T.contiguous().sort(1).values
 
 
 def _normal_scores(standard: Tensor, ranks: Tensor) -> Tensor:

@@ -90,12 +90,13 @@ class Monitor:
         """Look at images `(B, C, H, W)` in [0, 1] by one forward pass, and test the window that they end."""
         stream, look = self._ready(), self._look(images)
         calibration = stream.calibration
-        each, together = calibration.scores(look)
-        window = stream.add(each, together, look.logits.argmax(1).cpu())
+        scores = calibration.scores(look)
+        window = stream.add(scores, look.logits.argmax(1).cpu())
         shares = {
-            name: _share(column, name == BRANCH) for name, column in zip(calibration.signals, each.T, strict=True)
+            name: _share(column, name == BRANCH)
+            for name, column in zip(calibration.signals, scores.each.T, strict=True)
         }
-        return Reading(_share(together), shares, _values(calibration, look), look.logits, window)
+        return Reading(_share(scores.together), shares, _values(calibration, look), look.logits, window)
 
     def new_stream(self) -> None:
         """Empty the window: the images that follow have nothing to do with those before."""
@@ -156,5 +157,5 @@ def _share(scores: Tensor, two_sided: bool = False) -> Tensor:
 def _values(calibration: Calibration, look: Look) -> dict[str, Tensor]:
     values = dict(zip(CERTAINTY, (look.logits.softmax(1).amax(1), look.logits.logsumexp(1)), strict=True))
     if calibration.layers:
-        values[FEATURES] = calibration.standardised(look)[:, 2]
+        values[FEATURES] = calibration.standardised(look)[:, 2 : 2 + len(calibration.layers)].mean(1)
     return values | ({} if look.score is None else {BRANCH: look.score})
