@@ -7,8 +7,9 @@ The monitor is calibrated on the held-out part of the training images (`val`). A
 same images without the shift. A stream begins with a window of other clean test images, then come shifted ones; every
 detector looks after each `STRIDE` images, and the delay is the number of shifted images at its first alarm, at most
 `LONGEST`. False alarms are the share of windows of clean images, mixed and sorted by class. Detectors: the monitor, its
-signals alone by the same test, `Adapter.shift` with the method's statistics (batches of 125) and with the source's, and
-Kolmogorov-Smirnov tests of alibi-detect on softmax outputs and on pooled features, where that is installed.
+signals alone by the same test, within the predicted class as in the monitor (of the branch either way, or low scores as
+odd), `Adapter.shift` with the method's statistics (batches of 125), and Kolmogorov-Smirnov tests of alibi-detect on
+softmax outputs and on the input of the last layer, where that is installed.
 """
 
 import argparse
@@ -32,10 +33,10 @@ from ncttt.monitor.looking import look_at
 from ncttt.monitor.window import SlidingWindow, upper_tail
 
 WINDOW, RATE, STRIDE, LONGEST, STREAMS, DRAWS = 128, 0.01, 8, 512, 5, 200
-MONITOR, SHIFT, SHIFT_SOURCE, KS_SOFTMAX, KS_FEATURES = (
+MONITOR, SHIFT, BRANCH_LOW, KS_SOFTMAX, KS_FEATURES = (
     "monitor",
     "shift",
-    "shift(norm='source')",
+    "low branch score",
     "KS softmax",
     "KS features",
 )
@@ -86,7 +87,7 @@ def oddness(images: Seen, signals: tuple[str, ...]) -> dict[str, np.ndarray]:
     """A number for each image and detector, large for odd ones; the branch alone is odd either way."""
     found = {name: column.numpy() for name, column in zip(signals, images.each.T, strict=True)}
     inverted = -found.pop(BRANCH)
-    branch = {"branch, two-sided": np.abs(inverted), SHIFT_SOURCE: inverted, SHIFT: images.shift.numpy()}
+    branch = {"branch, two-sided": np.abs(inverted), BRANCH_LOW: inverted, SHIFT: images.shift.numpy()}
     return found | branch | {MONITOR: images.together.numpy()}
 
 
@@ -106,7 +107,7 @@ def looks(stream: Seen, calibration: Calibration, peers: dict[str, Callable], na
         last = stream[np.arange(start + len(part.together) - WINDOW, start + len(part.together))]
         found = {name: upper_tail(torch.tensor(z)).item() for name, z in tested.signals.items() if name != BRANCH}
         branch = torch.tensor(tested.signals[BRANCH])
-        found |= {"branch, two-sided": 2 * upper_tail(branch.abs()).item(), SHIFT_SOURCE: upper_tail(-branch).item()}
+        found |= {"branch, two-sided": 2 * upper_tail(branch.abs()).item(), BRANCH_LOW: upper_tail(-branch).item()}
         error = (1 / WINDOW + 1 / calibration.images) ** 0.5
         found |= {SHIFT: upper_tail(last.shift.mean() / error).item(), MONITOR: tested.p}
         found |= {"odder alone": tested.odd_p, "other alone": tested.other_p}

@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[1]
 PAGE, BEGIN, END = ROOT / "docs" / "drift.md", "<!-- drift -->\n", "<!-- / -->"
 FILES = [ROOT / "results" / name for name in ("drift_cifar10.csv", "drift_pacs.csv")]
 ORDER = (
-    "monitor", "odder alone", "other alone", "confidence", "evidence", "features", "branch, two-sided", "shift",
-    "shift(norm='source')", "KS softmax", "KS features",
+    "monitor", "odder alone", "other alone", "confidence", "evidence", "features", "branch, two-sided",
+    "low branch score", "shift", "KS softmax", "KS features",
 )  # fmt: skip
 COLUMNS = (("1", "auroc"), ("5", "auroc"), ("1", "delay"), ("5", "delay"))
 HEADER = (
