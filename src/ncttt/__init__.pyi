@@ -1,4 +1,19 @@
-from . import adapt, benchmark, data, methods, model, models, nets, noise, paper, report, testing, training, zoo
+from . import (
+    adapt,
+    benchmark,
+    data,
+    methods,
+    model,
+    models,
+    monitor,
+    nets,
+    noise,
+    paper,
+    report,
+    testing,
+    training,
+    zoo,
+)
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
 from .methods import (
@@ -18,6 +33,7 @@ from .methods import (
     TTTPlus,
 )
 from .model import Branched, attach, norm
+from .monitor import Monitor
 from .training import Recipe, train
 from .zoo import info, load, save
 
@@ -35,6 +51,7 @@ __all__ = [
     "InputError",
     "Lame",
     "Method",
+    "Monitor",
     "Objective",
     "Prediction",
     "Recipe",
@@ -52,6 +69,7 @@ __all__ = [
     "methods",
     "model",
     "models",
+    "monitor",
     "nets",
     "noise",
     "norm",

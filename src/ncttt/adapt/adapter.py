@@ -128,10 +128,11 @@ class Adapter(StreamModule):
     @torch.inference_mode(False)
     @torch.no_grad()
     def shift(self, images: Tensor, norm: Policy | None = None) -> Tensor:
-        """In-distribution probability `(B,)` of each image under the branch as it stands: low means drifted.
+        """In-distribution probability `(B,)` of each image under the branch as it stands; to watch drift use `Monitor`.
 
-        `norm` is the statistics policy to look with, the method's own by default; `"source"` makes the score of an
-        image independent of the rest of its batch.
+        `norm` is the statistics policy to look with, the method's own by default. Then shifted images tend to score
+        lower, and an image's score depends on its batch. With `"source"` it does not, but shifted images tend to score
+        higher: their features are weaker, and so nearer to the centre of the source's (docs/nc-ttt.md has numbers).
         """
         arguments.need_score(self.method, "shift")
         score = self._adaptable.score(self._ready(images), self.norm[0] if norm is None else norm)[1]
