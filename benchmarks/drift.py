@@ -1,6 +1,6 @@
 """Which signal tells drift? AUROC per image, detection delay and false alarms of the monitor, its parts and its peers.
 
-    python benchmarks/drift.py --cifar10 cifar10-small-ncttt --out results/drift_cifar10.csv
+    python benchmarks/drift.py --cifar10 cifar10-small-ncttt --skip 4000 --out results/drift_cifar10.csv
     python benchmarks/drift.py --pacs runs/pacs --out results/drift_pacs.csv
 
 The monitor is calibrated on the held-out part of the training images (`val`). AUROC tells shifted test images from the
@@ -47,8 +47,9 @@ class Seen:
     """What the detectors know of images: normal scores, predictions, scores of the branch, softmax and features."""
 
     each: Tensor
-    together: Tensor
+    odd: Tensor
     parts: Tensor
+    unlike: Tensor
     predicted: Tensor
     shift: Tensor
     softmax: np.ndarray
@@ -88,7 +89,7 @@ def oddness(images: Seen, signals: tuple[str, ...]) -> dict[str, np.ndarray]:
     found = {name: column.numpy() for name, column in zip(signals, images.each.T, strict=True)}
     inverted = -found.pop(BRANCH)
     branch = {"branch, two-sided": np.abs(inverted), BRANCH_LOW: inverted, SHIFT: images.shift.numpy()}
-    return found | branch | {MONITOR: images.together.numpy()}
+    return found | branch | {"odder alone": images.odd.numpy(), MONITOR: images.unlike.numpy()}
 
 
 def auroc(odd: np.ndarray, clean: np.ndarray) -> float:
@@ -99,12 +100,12 @@ def auroc(odd: np.ndarray, clean: np.ndarray) -> float:
 def looks(stream: Seen, calibration: Calibration, peers: dict[str, Callable], names: list[str] | None = None):
     """The p-values of every detector after each STRIDE images of a stream, once a window is full."""
     window, sums = SlidingWindow(calibration, WINDOW, RATE), {}
-    for start in range(0, len(stream.together), STRIDE):
-        part = stream[np.arange(start, min(start + STRIDE, len(stream.together)))]
-        tested = window.add(Scores(part.each, part.together, part.parts), part.predicted)
+    for start in range(0, len(stream.odd), STRIDE):
+        part = stream[np.arange(start, min(start + STRIDE, len(stream.odd)))]
+        tested = window.add(Scores(part.each, part.odd, part.parts, part.unlike), part.predicted)
         if tested.images < WINDOW:
             continue
-        last = stream[np.arange(start + len(part.together) - WINDOW, start + len(part.together))]
+        last = stream[np.arange(start + len(part.odd) - WINDOW, start + len(part.odd))]
         found = {name: upper_tail(torch.tensor(z)).item() for name, z in tested.signals.items() if name != BRANCH}
         branch = torch.tensor(tested.signals[BRANCH])
         found |= {"branch, two-sided": 2 * upper_tail(branch.abs()).item(), BRANCH_LOW: upper_tail(-branch).item()}
@@ -121,8 +122,8 @@ def delays(before: Seen, after: Seen, calibration: Calibration, peers: dict[str,
     found: dict[str, list[int]] = {}
     for seed in range(STREAMS):
         draw = np.random.default_rng(seed)
-        clean = before[draw.permutation(len(before.together))[: WINDOW - STRIDE]]
-        shifted = after[draw.permutation(len(after.together))[:LONGEST]]
+        clean = before[draw.permutation(len(before.odd))[: WINDOW - STRIDE]]
+        shifted = after[draw.permutation(len(after.odd))[:LONGEST]]
         first: dict[str, int] = {}
         for number, ps in enumerate(looks(clean.then(shifted), calibration, peers), 1):
             first |= {name: number * STRIDE for name, p in ps.items() if p < RATE and name not in first}
@@ -148,7 +149,7 @@ def alibi(reference: Seen) -> dict[str, Callable[[Seen], float]]:
         from alibi_detect.cd import KSDrift
     except ImportError:
         return {}
-    some = reference[np.random.default_rng(0).permutation(len(reference.together))[:1000]]
+    some = reference[np.random.default_rng(0).permutation(len(reference.odd))[:1000]]
     softmax, features = KSDrift(some.softmax, p_val=RATE), KSDrift(some.features, p_val=RATE)
 
     def test(detector, images: np.ndarray) -> float:
@@ -264,12 +265,13 @@ def main() -> None:
     chosen.add_argument("--pacs", help="checkpoint trained on drawings, to judge on photographs")
     parser.add_argument("--root", help="where the data set lies")
     parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--skip", type=int, default=0, help="test images of CIFAR-10 to leave out, at most 6,000")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     model = ncttt.load(options.cifar10 or options.pacs)
     if options.cifar10:
         source, test = load("cifar10", "val", options.root), load("cifar10", "test", options.root)
-        order = np.random.default_rng(0).permutation(len(test))
+        order = np.random.default_rng(0).permutation(len(test))[options.skip :]
         clean, fresh = test.subset(order[: options.images]), test.subset(order[options.images : 4 * options.images])
         rows = measure(model, source, fresh, clean, shifts_of(clean))
     else:

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from torch import nn
 
 import ncttt
 from ncttt import InputError
 from ncttt.data import corrupted, load
+from ncttt.monitor.looking import look_at
 from ncttt.testing.cases import attached, images, resnet
 
 
@@ -97,7 +99,7 @@ def test_the_window_s_number_is_that_of_a_normal_test_of_its_scores():
     monitor = small_monitor()
     reading = monitor(images(8, 9))
     classes = reading.logits.shape[1]
-    scores = torch.distributions.Normal(0, 1).icdf(1 - reading.p)
+    scores = monitor._stream.calibration.scores(look_at(monitor.model, images(8, 9))).odd
     with torch.no_grad():
         known = torch.cat([monitor.model.eval()(images(16, seed)).argmax(1) for seed in range(4)]).bincount(
             minlength=classes
@@ -109,6 +111,22 @@ def test_the_window_s_number_is_that_of_a_normal_test_of_its_scores():
     expected = scores.mean() / (1 / 8 + unknown) ** 0.5
     assert reading.window.p == reading.window.odd_p, "eight images are too few for the second test"
     assert reading.window.p == pytest.approx(1 - torch.distributions.Normal(0, 1).cdf(expected).item(), abs=1e-6)
+
+
+def test_the_number_of_an_image_is_the_rank_of_oddness_and_distance_among_source_images():
+    """Image by image, with scipy's normal distribution and an explicit inverse."""
+    monitor = small_monitor()
+    calibration = monitor._stream.calibration
+    with torch.no_grad():
+        scores = calibration.scores(look_at(monitor.model, images(8, 9)))
+    precision = calibration.precision.numpy()
+    source = calibration.distance_ranks.numpy()
+    for odd, parts, p in zip(scores.odd.tolist(), scores.parts.numpy(), monitor(images(8, 9)).p.tolist(), strict=True):
+        distance = sum(parts[i] * precision[i, j] * parts[j] for i in range(len(parts)) for j in range(len(parts)))
+        below = sum(value < distance for value in source) + 0.5
+        unlike = odd + scipy.stats.norm.ppf(below / (len(source) + 1))
+        rank = sum(value < unlike for value in calibration.unlike_ranks.tolist()) + 0.5
+        assert p == pytest.approx(1 - rank / (len(source) + 1), abs=1e-6)
 
 
 def test_images_that_differ_without_being_odder_raise_the_alarm_too():

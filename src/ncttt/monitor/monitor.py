@@ -23,8 +23,8 @@ from ncttt.monitor.window import SlidingWindow, Window, upper_tail
 class Reading:
     """What a monitor says of a batch of B images.
 
-    `p` `(B,)` is the share of source images that look at least as odd: low means drifted, and of source images one in
-    a hundred lies below 0.01. `signals` are the same for each signal alone, `values` the signals themselves:
+    `p` `(B,)` is the share of source images that look at least as unlike the others: low means drifted, and of source
+    images one in a hundred lies below 0.01. `signals` are the same for each signal alone, `values` the signals themselves:
     confidence, evidence, distance of the features (0 for the mean source image, in spreads), score of the branch.
     `logits` are those of the model as it was trained, from the same pass. `window` speaks of the last images together.
     """
@@ -96,7 +96,7 @@ class Monitor:
             name: _share(column, name == BRANCH)
             for name, column in zip(calibration.signals, scores.each.T, strict=True)
         }
-        return Reading(_share(scores.together), shares, _values(calibration, look), look.logits, window)
+        return Reading(_share(scores.unlike), shares, _values(calibration, look), look.logits, window)
 
     def new_stream(self) -> None:
         """Empty the window: the images that follow have nothing to do with those before."""

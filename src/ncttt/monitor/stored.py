@@ -34,7 +34,7 @@ def read_calibration(file: Path, model: Branched) -> Calibration:
             header, tensors = stored.metadata() or {}, {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise InputError(f"{file} is no safetensors file: {error}") from None
-    empty = Calibration(*[torch.zeros(0)] * 8, layers=(), has_branch=False)
+    empty = Calibration(*[torch.zeros(0)] * 10, layers=(), has_branch=False)
     if header.get("format") != FORMAT or tensors.keys() != empty.tensors().keys():
         raise InputError(f"{file} holds no calibration of a monitor (format {FORMAT!r})")
     about = json.loads(header["about"])

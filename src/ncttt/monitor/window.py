@@ -78,8 +78,8 @@ class SlidingWindow:
         shares = self._predicted.bincount(minlength=len(calibration.class_counts)).double() / count
         classes = (shares.square() / (calibration.class_counts + AVERAGE_IMAGES)).sum().item()
         error = (1 / count + max(1 / calibration.images, classes)) ** 0.5
-        each, together, parts = (score.mean(0) / error for score in scores)
-        odd_p, other_p = upper_tail(together).item(), 1.0
+        each, odd, parts, _ = (score.mean(0) / error for score in scores)
+        odd_p, other_p = upper_tail(odd).item(), 1.0
         if count >= FEWEST:
             other_p = chi_square_tail(parts @ calibration.precision @ parts, len(parts))
         p = min(1.0, 2 * min(odd_p, other_p)) if count >= FEWEST else odd_p
