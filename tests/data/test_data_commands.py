@@ -95,8 +95,8 @@ def test_corrupt_a_folder_with_a_bad_image(class_folder, tmp_path, capsys):
     command += ["--corruptions", "contrast", "--severity", "1", "--workers", "1"]
     assert main(command) == 2
     assert "cat/2.png: cannot be read as an image" in capsys.readouterr().err
-    with pytest.warns(UserWarning, match=r"cat/2\.png"):
-        assert main([*command, "--skip-bad"]) == 0
+    assert main([*command, "--skip-bad"]) == 0
+    assert "cat/2.png" in capsys.readouterr().err
     assert load(out, "test", corruption="contrast", severity=1).labels.tolist() == [0, 0, 1, 1]
 
 
@@ -116,11 +116,11 @@ def pets(class_folder, tmp_path):
     return [*command, "--corruptions", "shot_noise", "--severity", "3", "--workers", "1"], out
 
 
-def test_images_left_out_do_not_count_on_the_fly_either(class_folder, pets):
+def test_images_left_out_do_not_count_on_the_fly_either(class_folder, pets, capsys):
     command, out = pets
     (class_folder / "cat/0.png").write_bytes(b"broken")
-    with pytest.warns(UserWarning, match=r"cat/0\.png"):
-        assert main([*command, "--skip-bad"]) == 0
+    assert main([*command, "--skip-bad"]) == 0
+    assert "cat/0.png" in capsys.readouterr().err
     with pytest.warns(UserWarning, match=r"cat/0\.png"):
         flying = load(str(class_folder), "all", None, "shot_noise", 3, image_size=32, skip_bad=True)
     assert np.array_equal(load(str(out), "all", None, "shot_noise", 3).images, np.asarray(flying.images))
@@ -184,7 +184,7 @@ def test_an_unfinished_set_is_not_taken_for_a_whole_one(tmp_path, capsys):
     command = ["data", "corrupt", "digits", "--out", str(out), "--corruptions", "contrast", "--severity", "1"]
     assert main(command) == 0
     (out / "contrast.npy").unlink()  # as after a kill in the middle of it
-    (out / ".contrast.npy.new").write_bytes(b"half")
+    (out / ".contrast.npy.abc.new").write_bytes(b"half")
     capsys.readouterr()
     main(["data", "list", "--root", str(tmp_path), "--json"])
     row = json.loads(capsys.readouterr().out)["sets"]["cifar10-c"]

@@ -126,7 +126,9 @@ def without_speed(line: str) -> list[str]:
 def test_the_run_folder_says_what_was_run_and_what_came_out(tmp_path):
     model = tiny.model()
     with pytest.warns(UserWarning, match="the branch has learned nothing"):
-        ncttt.train(model, tiny.digits(), run=tmp_path, held_out=load("digits", "val"), observers=[], **SETTINGS)
+        ncttt.train(
+            model, tiny.digits(), run=tmp_path, held_out=load("digits", "val"), observers=[], warmup_steps=0, **SETTINGS
+        )
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["recipe"]["epochs"] == 3
     assert config["model"]["method"]["hidden"] == 32

@@ -70,7 +70,7 @@ def test_a_network_of_one_channel_trains_and_adapts():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (lambda: tiny.digits(), "expected images of 1 channels"),
+        (lambda: tiny.digits(), "expected images of 1 channel"),
         (lambda: TensorDataset(torch.rand(32, 1, 32, 32)), "has no labels, which a training needs"),
         (lambda: TensorDataset(torch.rand(32, 1, 32, 32), torch.arange(32)), "label 10 of image 10 is not in 0..9"),
         (lambda: TensorDataset(torch.rand(32, 1, 32, 32) * 255, torch.arange(32) % 10), "expected images in"),

@@ -24,9 +24,10 @@ class Reading:
     """What a monitor says of a batch of B images.
 
     `p` `(B,)` is the share of source images that look at least as unlike the others: low means drifted, and of source
-    images one in a hundred lies below 0.01. `signals` are the same for each signal alone, `values` the signals themselves:
-    confidence, evidence, distance of the features (0 for the mean source image, in spreads), score of the branch.
-    `logits` are those of the model as it was trained, from the same pass. `window` speaks of the last images together.
+    images one in a hundred lies below 0.01. `signals` are the same for each signal alone, `values` the signals
+    themselves: confidence, evidence, distance of the features (0 for the mean source image, in spreads), score of the
+    branch. `logits` are those of the model as it was trained, from the same pass. `window` speaks of the last images
+    together.
     """
 
     p: Tensor

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from ncttt.base.errors import InputError
-from ncttt.base.words import kind_of
+from ncttt.base.words import counted, kind_of
 from ncttt.data import Batches, ImageSet, LoadedBatches, as_image_set, batches
 from ncttt.data.torch_data import names_of
 from ncttt.model.branched import Branched
@@ -53,10 +53,16 @@ def given_set(model: Branched, data: Any, like: Given | None = None) -> Given:
         raise InputError(f"the classifier has {count} classes, but {given.name} has {len(given.classes)}")
     if isinstance(given, ImageSet):
         given.labels_for("a training")
-        first = next(iter(batches(given, 1)))[0] if len(given) else None
-        if first is not None:
-            model.check_images(first)
+        _check_channels(model, given)
+        if given is not data and len(given):  # a Dataset may give anything; an ImageSet has been checked
+            model.check_images(next(iter(batches(given, 1)))[0])
     return given
+
+
+def _check_channels(model: Branched, data: ImageSet) -> None:
+    found, (expected, *_) = data.images.shape[3], model.input_shape or (None,)
+    if expected not in (None, found):
+        raise InputError(f"expected images of {counted(expected, 'channel')}; those of {data.name} have {found}")
 
 
 def classes_of(model: Branched) -> int:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from warnings import warn
 
 import torch
 
@@ -16,6 +15,7 @@ from ncttt.base.devices import fast_kernels
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import seeded
 from ncttt.base.signals import Request, listening
+from ncttt.base.warning import warn_caller
 from ncttt.data import Batches, LazyImages, LoadedBatches
 from ncttt.model.branched import Branched
 from ncttt.training.epoch import Epoch, held_out_metrics
@@ -200,7 +200,7 @@ class _Training:
             epoch = replace(epoch, held_out=metrics)
             if epoch.number in (self.recipe.epochs // 2, self.recipe.epochs) and self.model.branch is not None:
                 for warning in self.model.method.warnings(metrics):
-                    warn(f"after epoch {epoch.number}, {warning}", stacklevel=5)
+                    warn_caller(f"after epoch {epoch.number}, {warning}")
         epoch = replace(epoch, seconds=monotonic() - began)
         self.progress = Progress([*self.progress.history, epoch])
         self._keep()

@@ -113,7 +113,10 @@ def test_an_installed_set_is_listed_last(stripes, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("my_stripes:number", "is no data set: expected a subclass of ncttt.data.DataSet; found 5"),
+        (
+            "my_stripes:number",
+            "is no data set: expected a subclass of ncttt.data.DataSet, an ImageSet, a Dataset of PyTorch, .*; found 5",
+        ),
         ("my_stripes:Strips", "cannot load 'my_stripes:Strips'"),
         ("no_such_module:Set", "cannot load 'no_such_module:Set'"),
     ],
