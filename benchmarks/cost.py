@@ -71,8 +71,8 @@ def main() -> None:
         print(f"{name:28} {rows[-1][1]:8.2f} x forward {rows[-1][2]:8.3f} ms an image", flush=True)
     if options.out:
         about = origin()
-        columns = ("setting", "times_forward", "ms_per_image", "batch", "threads", *about)
-        more = (len(images), options.threads, *about.values())
+        columns = ("setting", "times_forward", "ms_per_image", "batch", *about)
+        more = (len(images), *about.values())
         write_csv(options.out, columns, [(*row, *more) for row in rows])
 
 
