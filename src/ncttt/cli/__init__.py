@@ -13,7 +13,7 @@ from ncttt.cli.help import group_help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, or 2 after one clear line about what the user did wrong."""
+    """Run one command and return its exit code: 0, 2 after one clear line about what the user did wrong, 1 after a bug."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments == ["--version"]:
         print(f"ncttt {__version__}")
@@ -35,6 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"ncttt: {printable(str(error))}", file=sys.stderr)
         return 2
+    except Exception as error:
+        if debug:
+            raise
+        what = printable(f"{type(error).__name__}: {error}")
+        print(f"ncttt: {what}; this is a bug in ncttt: please report it with what --debug prints", file=sys.stderr)
+        return 1
     return 0
 
 
