@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 
 import pytest
-import small_grid
 
 import ncttt
+import small_grid
 from ncttt import InputError
 from ncttt.benchmark import cells_of, run_grid
 from ncttt.benchmark.grid import Entry

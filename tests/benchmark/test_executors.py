@@ -7,8 +7,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-import small_grid
 
+import small_grid
 from ncttt import InputError
 from ncttt.benchmark import cells_of, executors, run_cells
 from ncttt.benchmark.executors import Failure, Here, Processes, executor

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_grid
 import torch
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 import ncttt
+import small_grid
 from ncttt.benchmark import Cell, cells_of, run_cells
 from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.measure import measure

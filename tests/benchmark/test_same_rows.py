@@ -12,9 +12,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-import small_grid
 import yaml
 
+import small_grid
 from ncttt.benchmark import Store
 from ncttt.benchmark.rows import Row
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sized
 
 import numpy as np
 import pytest
-import small_grid
 from pyarrow import parquet
 
+import small_grid
 from ncttt import InputError
 from ncttt.benchmark import Store, cells_of, run_cells
 from ncttt.benchmark.rows import COLUMNS

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_grid
 import yaml
 
+import small_grid
 from ncttt import InputError
 from ncttt.benchmark import Entry, ImageDraw, Scenario, cells_of, draws, run_grid
 from ncttt.benchmark.rows import was_read
