@@ -57,7 +57,7 @@ def replace_files(contents: Mapping[Path, bytes]) -> None:
     A kill between two renames leaves those of the later files waiting, where `waiting` finds them.
     """
     with ExitStack() as renames:  # the last that is entered is the first that is left
-        for path in reversed(contents):
+        for path in reversed(list(contents)):
             file = renames.enter_context(replacing(path))
             file.write(contents[path])
             sync(file)
