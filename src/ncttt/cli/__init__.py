@@ -13,7 +13,7 @@ from ncttt.cli.help import group_help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, 2 after a clear line about what the user did wrong, 1 after a bug."""
+    """Run one command and return its exit code: 0, 2 after a clear line on what the user did wrong, 1 after a bug."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments == ["--version"]:
         print(f"ncttt {__version__}")
