@@ -17,6 +17,7 @@ from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
 from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
+from ncttt.adapt.turns import Turn, in_turn
 from ncttt.base.errors import InputError
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
 from ncttt.base.seeding import seeded
@@ -44,9 +45,9 @@ class Adapter(StreamModule):
     `reset()`, in evaluation mode and frozen but for what moves.
 
     It is an `nn.Module` and can stand where the classifier stood: in a `Sequential`, an evaluation loop, under
-    `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there. It adapts whenever it is called:
-    `train()` and `eval()` change nothing but `training`, and the model inside always stays in evaluation mode. To
-    predict without adaptation, call the classifier itself, or what `bake` gives.
+    `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there; threads that share it take turns.
+    It adapts whenever it is called: `train()` and `eval()` change nothing but `training`, and the model inside always
+    stays in evaluation mode. To predict without adaptation, call the classifier itself, or what `bake` gives.
 
     >>> import ncttt
     >>> adapter = ncttt.Adapter(ncttt.models.small(), ncttt.PTBN(), mean=[0.5] * 3, std=[0.25] * 3)
@@ -73,6 +74,7 @@ class Adapter(StreamModule):
         copy: bool = True,
     ):
         super().__init__()
+        self._turn = Turn()
         self.protocol = protocol_of(protocol)
         self.method = arguments.method_for(model, method)
         self.model = _own(arguments.normalising(model, self.method, mean, std), self.method, copy)
@@ -104,6 +106,7 @@ class Adapter(StreamModule):
         """Adapt to images `(B, C, H, W)` in [0, 1] and return their logits `(B, classes)`."""
         return self.predict_at([self.steps], images)[0]
 
+    @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
     def predict_at(self, steps: Sequence[int], images: Tensor) -> Tensor:
@@ -125,6 +128,7 @@ class Adapter(StreamModule):
             self.trace = replace(self.trace, confidence=look.confidence, evidence=look.evidence)
         return logits
 
+    @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
     def shift(self, images: Tensor, norm: Policy | None = None) -> Tensor:
@@ -139,6 +143,7 @@ class Adapter(StreamModule):
         assert score is not None
         return score
 
+    @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
     def bake(self, images: Tensor | None = None) -> Baked:
@@ -173,6 +178,7 @@ class Adapter(StreamModule):
         if self.protocol.domains:
             self.reset()
 
+    @in_turn
     def reset(self) -> None:
         """Forget all adaptation: source parameters, an optimizer without history, the first random state."""
         self._state.reset()
@@ -202,7 +208,7 @@ class Adapter(StreamModule):
 
     def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace, bool]:
         """Logits `(len(steps), B, classes)`, what happened on the way, and whether anything has moved."""
-        before = self._state.before_batch()
+        before, random = self._state.before_batch(), self._state.random
         for parameter in self._moving:
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
         run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
@@ -213,7 +219,7 @@ class Adapter(StreamModule):
                 if good == len(rows):
                     run.remember()
         except BaseException:
-            self._state.go_back(before)
+            self._state.undo(before, random)
             raise
         fell_back = good < len(rows)
         if fell_back:

@@ -40,6 +40,16 @@ class StreamState:
         else:
             self.snapshot.load(before)
 
+    def undo(self, before: dict[str, Any] | None, random: Tensor) -> None:
+        """As if the batch had never come: go back, and draw its random numbers again when it comes again."""
+        self.go_back(before)
+        self._generator.set_state(random)
+
+    @property
+    def random(self) -> Tensor:
+        """The state of the random numbers."""
+        return self._generator.get_state()
+
     def next_seed(self) -> int:
         """The same for every batch where nothing is remembered, a stream of seeds otherwise."""
         if not self.protocol.remembers:
