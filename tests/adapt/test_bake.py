@@ -12,7 +12,7 @@ import ncttt
 from contract import PrototypeToy
 from ncttt import InputError
 from ncttt.model import Baked
-from ncttt.testing.cases import Case, always, fingerprint, images, never, resnet
+from ncttt.testing.cases import Case, always, assert_same, fingerprint, images, never, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 METHODS = [METHOD, ncttt.Tent(), ncttt.PTBN(), ncttt.Source()]
@@ -145,3 +145,11 @@ def test_a_copy_of_an_adapter_holds_on_to_no_batch():
     with pytest.raises(InputError, match="none came"):
         copied.bake()
     close(adapter.bake()(images(6)), logits)
+
+
+def test_a_module_that_a_state_is_read_into_shares_nothing_with_the_network():
+    net = resnet()
+    before = fingerprint(net)
+    baked = ncttt.model.Baked(net, [0.5] * 3, [0.25] * 3)
+    baked.load_state_dict({name: tensor + 1 for name, tensor in baked.state_dict().items()})
+    assert_same(before, fingerprint(net))

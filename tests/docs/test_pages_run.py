@@ -31,7 +31,7 @@ LEFT_OUT = (
     ("docs/corruptions", "generate(images", "a sketch: the images are the reader's"),
     ("docs/tables", "cifar10-small-ncttt", "takes hours"),
     ("docs/adapt", "photos", "a folder of the reader's"),
-    ("docs/adapt", "held_out", "a sketch: the images are the reader's"),
+    ("docs/adapt", "model.calibrate", "a checkpoint that the README makes"),
     ("docs/adapt", "monday", "folders of the reader's"),
     ("docs/report", "bench.sqlite", "needs the rows of a benchmark"),
     ("docs/figures", "layer-sigma", "trains sixteen models"),

@@ -73,6 +73,8 @@ def moving_parameters(method: Method, model: Branched) -> dict[str, nn.Parameter
     moving = method.parameters(model)
     if not isinstance(moving, dict):
         raise InputError(f"{type(method).__name__}.parameters must give a dict by name; found {type(moving)}")
+    if type(method).adaptation_loss is not Method.adaptation_loss and not method.learns:
+        raise InputError(f"{type(method).__name__} has an adaptation_loss but does not learn: say learns = True")
     if method.learns and not moving:
         raise InputError(f"{type(method).__name__} has a loss but nothing to move in this network")
     for parameter in moving.values():

@@ -18,7 +18,7 @@ Moments = dict[str, tuple[Tensor, Tensor]]
 
 
 class Baked(nn.Module):
-    """A classifier with the normalisation of its input: images `(B, C, H, W)` in [0, 1] to logits `(B, classes)`.
+    """A copy of a classifier with the normalisation of its input: images `(B, C, H, W)` in [0, 1] to `(B, classes)`.
 
     `Adapter.bake` makes one. Its state is read back by `Baked(net, mean, std).load_state_dict(state)`, where `net` is
     the same architecture; the part of it under `classifier.` is a state of `net` itself.
@@ -40,7 +40,7 @@ class Baked(nn.Module):
         super().__init__()
         if (mean is None) != (std is None):
             raise InputError(f"mean and std go together; found mean={mean}, std={std}")
-        self.classifier = classifier
+        self.classifier = deepcopy(classifier)
         self.register_buffer("mean", None if mean is None else per_channel("mean", mean))
         self.register_buffer("std", None if std is None else per_channel("std", std))
 
@@ -52,13 +52,12 @@ class Baked(nn.Module):
 
 def bake(model: Branched, moments: Mapping[str, tuple[Tensor, Tensor]]) -> Baked:
     """A copy of a model's classifier, frozen, in evaluation mode, with these moments in its BatchNorm layers."""
-    classifier = deepcopy(model.classifier).eval().requires_grad_(False)
+    baked = Baked(model.classifier, *((model.mean, model.std) if model.normalises else ()))
     for name, (mean, var) in moments.items():
-        layer = classifier.get_submodule(name)
+        layer = baked.classifier.get_submodule(name)
         layer.running_mean.copy_(mean)  # type: ignore[union-attr]
         layer.running_var.copy_(var)  # type: ignore[union-attr]
-    baked = Baked(classifier, *((model.mean, model.std) if model.normalises else ()))
-    return baked.to(model.mean).eval()
+    return baked.to(model.mean).eval().requires_grad_(False)
 
 
 @contextmanager

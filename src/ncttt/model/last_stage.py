@@ -89,7 +89,7 @@ def _version(output: Tensor) -> int:
 
 def _channels_last(output: Tensor) -> bool:
     """Whether it is a map `(B, H, W, C)`, as of Swin transformers, whose rows would be taken for channels."""
-    return output.ndim == 4 and 1 < output.shape[1] == output.shape[2] != output.shape[3]
+    return output.ndim == 4 and output.shape[1] == output.shape[2] != output.shape[3]
 
 
 def _innermost_stage(stage: _Ran, usable: list[_Ran]) -> _Ran:

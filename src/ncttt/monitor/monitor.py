@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -76,12 +77,15 @@ class Monitor:
         """Whether it is known how source images look."""
         return self._stream is not None
 
-    def calibrate(self, batches: Iterable[Tensor | Sequence[Tensor]]) -> Monitor:
+    def calibrate(self, batches: Any) -> Monitor:
         """Learn how source images look that the model was not trained on, and return the monitor.
 
-        Batches are images, or pairs whose first part is: labels, if there are any, are not looked at.
+        Batches are images, or pairs whose first part is; or they come from an `ImageSet`, or a Dataset or DataLoader of
+        PyTorch. Labels, if there are any, are not looked at.
         """
-        looks = [self._look(batch if isinstance(batch, Tensor) else batch[0]) for batch in batches]
+        from ncttt.data.batching import source_batches  # needs Pillow, without which a monitor works
+
+        looks = [self._look(batch if isinstance(batch, Tensor) else batch[0]) for batch in source_batches(batches)]
         if not looks:
             raise InputError("calibration needs at least one batch of source images; found none")
         self._use(calibration_of(looks))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 import torch
 
+from ncttt.adapt.small_batches import SmallBatchWarning
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method, Prediction
 from ncttt.model.norm import predicting, statistics
@@ -48,6 +49,7 @@ def check_method(method: type[Method] | Method, classifiers: Iterable[str] = tup
 def _run(check: Callable[[Case], None], classifier: str, method: Method) -> None:
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*has no BatchNorm")
+        warnings.simplefilter("ignore", SmallBatchWarning)  # the checks are quick because their batches are small
         try:
             check(Case(classifier, method))
         except Exception as error:

@@ -193,7 +193,9 @@ def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Pa
 def _read_description(path: Path) -> dict[str, Any]:
     path = _waiting(path) or path
     if not path.is_file():
-        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+        models = [name for name in ("last", "best") if (path.parent / name / path.name).is_file()]
+        hint = f"; it is the folder of a training, whose model is {path.parent / models[0]}" if models else ""
+        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing{hint}")
     try:
         described = json.loads(path.read_text())
     except ValueError as error:
