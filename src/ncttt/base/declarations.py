@@ -44,8 +44,8 @@ def declarations(package: str) -> list[Declaration]:
 def declaration(module: str) -> Declaration:
     """One module, wherever it lies; the packages around it are imported.
 
-    >>> declaration("ncttt.base.errors").functions
-    {'nearest': 'A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.'}
+    >>> declaration("ncttt.base.errors").functions["nearest"]
+    'A "; did you mean ...?" suffix with the names closest to `name`, or the first few names there are.'
     """
     spec = find_spec(module)
     if spec is None or spec.origin is None:
