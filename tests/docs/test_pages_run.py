@@ -31,6 +31,7 @@ LEFT_OUT = (
     ("docs/corruptions", "generate(images", "a sketch: the images are the reader's"),
     ("docs/tables", "cifar10-small-ncttt", "takes hours"),
     ("docs/adapt", "photos", "a folder of the reader's"),
+    ("own-method", "confident:Confident", "a file of the reader's; tests/test_additions.py does the like"),
     ("docs/adapt", "model.calibrate", "a checkpoint that the README makes"),
     ("docs/adapt", "monday", "folders of the reader's"),
     ("docs/report", "bench.sqlite", "needs the rows of a benchmark"),
