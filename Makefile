@@ -46,7 +46,7 @@ $(SHORT:%=zoo-%): zoo-start
 zoo-ttt-flow: zoo-source
 zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow: zoo-%: $(READY)
 	$(BIN)/ncttt train --config cifar10-$* --resume
-	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$*
+	$(BIN)/python -m ncttt.zoo runs/cifar10-small-$* cifar10-small-$* $(if $(filter ttt-flow,$*),cifar10-small-source)
 
 zoo-vit-ttt-mae: $(READY)
 	$(BIN)/ncttt train --config cifar10-vit-ttt-mae --resume

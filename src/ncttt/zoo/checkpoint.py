@@ -25,6 +25,8 @@ from ncttt.zoo.hub import DESCRIPTION, WEIGHTS, fetch, is_hub_name
 from ncttt.zoo.shipped import HOME, names
 
 FORMAT = 1
+CLASSIFIER = "classifier."  # before the names of the classifier's tensors
+SHARED = "classifier_of"  # in the description of a model of the zoo: the model whose classifier it has
 EXPECTED = {
     "format",
     "architecture",
@@ -66,7 +68,7 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """
     folder, described = checkpoint_folder(folder), description(folder)
     method = method_from(trained_method(folder))
-    tensors = _read_tensors(folder / WEIGHTS, described["weights_sha256"])
+    tensors = _read_tensors(folder, described)
     example = torch.zeros(2, *described["input_shape"])
     with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
         net = _network(described, classifier, folder).to(tensors["mean"].dtype)
@@ -132,7 +134,7 @@ def check_checkpoint(folder: str | Path, called: str | None = None) -> dict[str,
     folder = Path(folder)
     try:
         described = description(folder)
-        _read_tensors(folder / WEIGHTS, described["weights_sha256"])
+        _read_tensors(folder, described)
     except InputError as error:
         raise InputError(str(error).replace(str(folder), called or str(folder))) from None
     return described
@@ -140,9 +142,9 @@ def check_checkpoint(folder: str | Path, called: str | None = None) -> dict[str,
 
 def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
     """The tensors of a checkpoint's classifier by their names in it, whatever the network is."""
-    folder, prefix = checkpoint_folder(folder), "classifier."
-    tensors = _read_tensors(folder / WEIGHTS, description(folder)["weights_sha256"])
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    folder = checkpoint_folder(folder)
+    tensors = _read_tensors(folder, description(folder))
+    return {name.removeprefix(CLASSIFIER): tensor for name, tensor in tensors.items() if name.startswith(CLASSIFIER)}
 
 
 def _layer(value: str | list[str]) -> str | tuple[str, ...]:
@@ -231,14 +233,44 @@ def _digest_in(description: Path) -> str | None:
         return None
 
 
-def _read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
+def share_classifier(folder: Path, other: str) -> None:
+    """Leave out of a model of the zoo the classifier that another one has, if that is the same to the bit.
+
+    `weights_sha256`, which rows know the model by, stays that of all its weights.
+    """
+    described = json.loads((folder / DESCRIPTION).read_text())
+    tensors, theirs = _own_tensors(folder, described), classifier_weights(other)
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith(CLASSIFIER)}
+    if len(own) + len(theirs) != len(tensors) or not all(
+        torch.equal(tensors[f"{CLASSIFIER}{name}"], tensor) for name, tensor in theirs.items()
+    ):
+        raise InputError(f"{folder} has another classifier than {other}")
+    weights = serialize(own)
+    described |= {SHARED: other, "own_sha256": hashlib.sha256(weights).hexdigest()}
+    text = json.dumps(described, indent=2) + "\n"
+    replace_files({folder / WEIGHTS: weights, folder / DESCRIPTION: text.encode()})
+
+
+def _read_tensors(folder: Path, described: Mapping[str, Any]) -> dict[str, Tensor]:
+    """All tensors of a checkpoint, those that a model of the zoo shares with another one included."""
+    tensors, other = _own_tensors(folder, described), described.get(SHARED)
+    if other is not None:
+        if folder.parent != HOME or other not in names():
+            raise InputError(f"{folder}: only models of the zoo share a classifier; found one with {other!r}")
+        tensors |= {f"{CLASSIFIER}{name}": tensor for name, tensor in classifier_weights(other).items()}
+    return completed(tensors)
+
+
+def _own_tensors(folder: Path, described: Mapping[str, Any]) -> dict[str, Tensor]:
+    """What the checkpoint's own file holds, verified."""
+    path = folder / WEIGHTS
     if not path.is_file():
-        raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing")
+        raise InputError(f"no checkpoint in {folder}: {path.name} is missing")
     weights = path.read_bytes()
-    if hashlib.sha256(weights).hexdigest() != sha256:
+    if hashlib.sha256(weights).hexdigest() != described.get("own_sha256" if SHARED in described else "weights_sha256"):
         raise InputError(f"{path} is damaged, or was not saved together with the {DESCRIPTION} beside it")
     try:
-        return completed(deserialize(weights))
+        return deserialize(weights)
     except SafetensorError as error:
         raise InputError(f"{path} is no safetensors file: {error}") from None
 

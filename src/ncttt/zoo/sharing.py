@@ -12,7 +12,7 @@ from typing import Any
 from ncttt import __version__
 from ncttt.base.errors import InputError
 from ncttt.zoo.card import model_card
-from ncttt.zoo.checkpoint import check_checkpoint, checkpoint_folder
+from ncttt.zoo.checkpoint import SHARED, check_checkpoint, checkpoint_folder
 from ncttt.zoo.hub import CARD, DESCRIPTION, LIMITS, RECORDS, WEIGHTS, fetch, hub_name, is_hub_name, upload
 
 
@@ -28,6 +28,10 @@ def push(model: str | Path, repository: str, *, license: str | None = None, priv
     folder = checkpoint_folder(model)
     home = folder if (folder / DESCRIPTION).is_file() or not (folder / "last").is_dir() else folder / "last"
     described = check_checkpoint(home)
+    if SHARED in described:
+        raise InputError(
+            f"{model} shares its classifier with another model; ncttt.save it into a folder, and push that"
+        )
     files: dict[str, Path | bytes] = {file: home / file for file in (DESCRIPTION, WEIGHTS)}
     files |= {file: folder / file for file in (*RECORDS, CARD) if (folder / file).is_file()}
     if CARD not in files:
