@@ -207,7 +207,10 @@ def test_a_branch_that_cannot_tell_source_images_does_not_end_the_steps():
         parameter.data.zero_()  # one that has learned nothing gives everything the same score
     model.calibrate(batches)
     model.source_certainty.copy_(torch.tensor([2.0, 0.0]))  # no batch is left to the source
-    with pytest.warns(UserWarning, match="NCTTT cannot stop at the source's level, and takes all its steps"):
+    with pytest.warns(
+        UserWarning,
+        match="NCTTT cannot stop at the source's level, so batches that are not left to the source take all",
+    ):
         adapter = ncttt.Adapter(model, stop="source")
     noise = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     assert torch.equal(adapter(noise), ncttt.Adapter(model)(noise))
