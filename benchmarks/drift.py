@@ -1,7 +1,10 @@
 """Which signal tells drift? AUROC per image, detection delay and false alarms of the monitor, its parts and its peers.
 
     python benchmarks/drift.py --cifar10 cifar10-small-ncttt --skip 4000 --out results/drift_cifar10.csv
-    python benchmarks/drift.py --pacs runs/pacs --out results/drift_pacs.csv
+    ncttt train --data pacs --image-size 32 --network small --network-settings '{width: 24, growth: [1, 2, 4, 8]}' \\
+        --start cifar10-small-ncttt --recipe.epochs 4 --recipe.lr 0.02 --recipe.warmup 0.2 \\
+        --recipe.augment pad_crop_flip --threads 1 --out runs/pacs
+    python benchmarks/drift.py --pacs runs/pacs/last --out results/drift_pacs.csv
 
 The monitor is calibrated on the held-out part of the training images (`val`). AUROC tells shifted test images from the
 same images without the shift. A stream begins with a window of other clean test images, then come shifted ones; every

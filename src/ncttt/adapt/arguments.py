@@ -147,8 +147,8 @@ def has_source_level(stop: Stop, model: Branched) -> bool:
         return True
     warnings.warn(
         f"{type(model.method).__name__} cannot stop at the source's level, so batches that are not left to the source "
-        "take all steps: at calibration its branch scored source images and the same images with shuffled pixels alike; "
-        "train the branch longer",
+        "take all steps: at calibration its branch scored source images and the same images with shuffled pixels "
+        "alike; train the branch longer",
         stacklevel=4,
     )
     return False
