@@ -167,9 +167,9 @@ def broken_states(state):
     yield state | {"odd": torch.zeros(1)}, "odd is .* missing in this adapter"
     yield state | {name: torch.zeros(2, 2)}, r"fc.weight is \(2, 2\)"
     yield state | {EXTRA: extra | {"odd": 1}}, "no state of an adapter"
-    yield state | {EXTRA: extra | {"batches": -1}}, "counts batches from 0; found -1"
+    yield state | {EXTRA: extra | {"batches": -1}}, "batches: found -1; expected a whole number from 0"
     yield state | {EXTRA: extra | {"generator": torch.zeros(3, dtype=torch.uint8)}}, "random numbers"
-    yield state | {EXTRA: extra | {"optimizer": {999: {}}}}, "other parameters than this adapter's; see 999"
+    yield state | {EXTRA: extra | {"optimizer": {999: {}}}}, "other parameters than it has here; see 999"
     history = {key: {"exp_avg": torch.zeros(7)} for key in extra["optimizer"]}
     yield state | {EXTRA: extra | {"optimizer": history}}, "other parameters"
     yield {"tensors": {}, "optimizer": {}, "kind": "Adam"}, "no state of an adapter"

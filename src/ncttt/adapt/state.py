@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
+from ncttt.base.words import kind_of
 from ncttt.model.snapshot import Snapshot, named_tensors
 
 EXTRA = "_extra_state"  # the key under which PyTorch keeps what is no tensor of a module
@@ -168,6 +169,12 @@ class StreamModule(nn.Module):
         """Take over what `get_extra_state` gave; part of `load_state_dict`, which checks it before."""
         self._state.load_extra(state)
 
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Go on from a state; one of another model, other settings or odd values is refused before it is applied."""
+        if not isinstance(state_dict, Mapping):
+            raise InputError(f"this is no state of an adapter: found {kind_of(state_dict)}")
+        return super().load_state_dict(state_dict, strict, assign)
+
     def _load_from_state_dict(  # type: ignore[override]
         self, state_dict: Mapping[str, Any], prefix: str, local_metadata: Mapping[str, Any], *args: Any
     ) -> None:
@@ -176,11 +183,14 @@ class StreamModule(nn.Module):
 
         if local_metadata.get("assign_to_params_buffers", False):
             raise InputError("an adapter copies a state into its own tensors; load it without assign=True")
+        odd = [name for name in state_dict if not isinstance(name, str)]
+        if odd:
+            raise InputError(f"this is no state of an adapter: it holds {odd[0]!r:.40}, which is no name")
         given = {name.removeprefix(prefix): part for name, part in state_dict.items() if name.startswith(prefix)}
         extra = given.pop(EXTRA, None)
         check_extra(self._state, extra, self.settings(), self._hidden())
         own = self._shown()
-        check_tensors(given, own)
+        check_tensors(given, self, own)
         moving = set(self._moving_names())
         for name, tensor in own.items():
             if name not in moving and not torch.equal(tensor, given[name].to(tensor.device)):

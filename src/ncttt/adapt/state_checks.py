@@ -7,33 +7,51 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ncttt.adapt.state import EXTRA, StreamState
 from ncttt.base.errors import InputError
+from ncttt.base.optimizers import check_history
+from ncttt.base.schema import Rule, check_keys, matching, whole
 from ncttt.methods.base import Method
+from ncttt.model.fit import check_fit, check_sound, must_be_finite
 
-PARTS = {"settings", "source", "hidden", "optimizer", "generator", "batches"}
+OWN = ("model.mean", "model.std", "model.source_certainty", "model.branch.")
 # Defaults that an adapter overrides, and what training alone uses.
 NOT_COMPARED = ("steps", "lr", "optimizer", "norm", "auxiliary_weight")
 
 
+def _is_text_by_name(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair)
+
+
+RULES = {
+    "settings": Rule("texts by name", _is_text_by_name),
+    "source": matching("[0-9a-f]{64}", "a hash of 64 hexadecimal digits"),
+    "hidden": Rule("tensors by name", lambda value: isinstance(value, Mapping)),
+    "optimizer": Rule("a history by parameter", lambda value: isinstance(value, Mapping)),
+    "generator": Rule("random numbers that can be gone on with", lambda value: _is_random_state(value)),
+    "batches": whole(),
+}
+
+
 def check_extra(state: StreamState, extra: Any, settings: Mapping[str, str], hidden: Mapping[str, Tensor]) -> None:
     """Raise an `InputError` unless this is the state of an adapter of the same model and settings."""
-    if not isinstance(extra, Mapping) or extra.keys() != PARTS:
+    if not isinstance(extra, Mapping) or extra.keys() != RULES.keys():
         held = sorted(map(str, extra)) if isinstance(extra, Mapping) else type(extra).__name__
         raise InputError(f"this is no state of an adapter: its part {EXTRA!r} holds {held}")
+    check_keys(extra, RULES, "the state of an adapter")
     check_settings(extra["settings"], settings)
     if extra["source"] != state.snapshot.digest():
         raise InputError("the state belongs to another checkpoint: what moves started from other values there")
-    check_tensors(extra["hidden"], hidden)
-    _check_history(extra["optimizer"], state.snapshot.moved_shapes())
-    try:
-        torch.Generator().set_state(extra["generator"])
-    except (TypeError, RuntimeError) as error:
-        raise InputError(f"the state's random numbers cannot be gone on with: {error}") from None
-    if not isinstance(extra["batches"], int) or extra["batches"] < 0:
-        raise InputError(f"a state counts batches from 0; found {extra['batches']!r}")
+    check_fit(hidden, extra["hidden"], "the state", adapter=True)
+    check_history(extra["optimizer"], state.snapshot.optimizer, "the state's optimizer")
+
+
+def check_tensors(theirs: Any, model: nn.Module, ours: Mapping[str, Tensor]) -> None:
+    """Raise an `InputError` that names the first tensor that is not this adapter's, or that cannot be used."""
+    check_fit(ours, theirs, "the state", adapter=True)
+    check_sound(theirs, must_be_finite(model, OWN), "the state")
 
 
 def settings_of_adapter(method: Method, **adapter: Any) -> dict[str, str]:
@@ -45,7 +63,6 @@ def settings_of_adapter(method: Method, **adapter: Any) -> dict[str, str]:
 
 def check_settings(theirs: Any, ours: Mapping[str, str]) -> None:
     """Raise an `InputError` that names the settings in which a state and an adapter differ."""
-    theirs = theirs if isinstance(theirs, Mapping) else {}
     other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     if "protocol" in other and ours["protocol"] == "episodic":
         raise InputError("an episodic adapter forgets after each batch; load a state into an online one")
@@ -56,25 +73,9 @@ def check_settings(theirs: Any, ours: Mapping[str, str]) -> None:
         raise InputError(f"the state was made with {there}; this adapter has {here}; make one with the same arguments")
 
 
-def check_tensors(theirs: Any, ours: Mapping[str, Tensor]) -> None:
-    """Raise an `InputError` that names the first tensors that differ in name, shape or type."""
-    theirs = theirs if isinstance(theirs, Mapping) else {}
-    kinds = [{name: _kind(tensor) for name, tensor in part.items()} for part in (theirs, ours)]
-    if kinds[0] != kinds[1]:
-        name = sorted(dict(kinds[0].items() ^ kinds[1].items()))[0]
-        there, here = (part.get(name, "missing") for part in kinds)
-        raise InputError(f"the state is of another model: {name} is {there} there, {here} in this adapter")
-
-
-def _check_history(history: Any, shapes: list[tuple[int, ...]]) -> None:
-    """Each entry of a parameter's history is a number, or a tensor of no or of the parameter's shape."""
-    entries: list[tuple[Any, Any]] = list(history.items()) if isinstance(history, Mapping) else [(None, history)]
-    for index, entry in entries:
-        known = isinstance(index, int) and 0 <= index < len(shapes) and isinstance(entry, Mapping)
-        tensors = [part for part in entry.values() if isinstance(part, Tensor)] if known else []
-        if not known or any(part.ndim and tuple(part.shape) != shapes[index] for part in tensors):
-            raise InputError(f"the state's optimizer remembers other parameters than this adapter's; see {index!r}")
-
-
-def _kind(tensor: Any) -> str:
-    return f"{tuple(tensor.shape)} {tensor.dtype}" if isinstance(tensor, Tensor) else f"a {type(tensor).__name__}"
+def _is_random_state(value: Any) -> bool:
+    try:
+        torch.Generator().set_state(value)
+    except (TypeError, RuntimeError):
+        return False
+    return True

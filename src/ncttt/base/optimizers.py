@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from ncttt.base.errors import InputError, nearest
@@ -26,3 +27,41 @@ def make_optimizer(
     if optimizer not in OPTIMIZERS:
         raise InputError(f"no optimizer {optimizer!r}{nearest(optimizer, OPTIMIZERS)}")
     return getattr(optim, OPTIMIZERS[optimizer])(parameters, lr=lr, **settings)
+
+
+def check_history(history: Any, optimizer: Optimizer | None, where: str) -> None:
+    """Raise an `InputError` unless the optimizer can go on from this history, an entry for each of its parameters.
+
+    A copy of it tries: it takes the history over and makes a step without a gradient, which must leave finite numbers.
+    """
+    shapes = [] if optimizer is None else [tuple(part.shape) for part in _parameters(optimizer)]
+    entries: list[tuple[Any, Any]] = list(history.items()) if isinstance(history, Mapping) else [(None, history)]
+    for index, entry in entries:
+        known = type(index) is int and 0 <= index < len(shapes) and isinstance(entry, Mapping)
+        tensors = [part for part in entry.values() if hasattr(part, "shape")] if known else []
+        if not known or any(part.ndim and tuple(part.shape) != shapes[index] for part in tensors):
+            raise InputError(f"{where} remembers other parameters than it has here; see {index!r:.40}")
+        if any(not part.is_floating_point() or not bool(part.isfinite().all()) for part in tensors):
+            raise InputError(f"{where} remembers numbers of parameter {index} that are not real and finite")
+    if entries and optimizer is not None:
+        _try_step(deepcopy(history), deepcopy(optimizer), where)
+
+
+def _try_step(history: Any, optimizer: Optimizer, where: str) -> None:
+    from torch import zeros_like  # as above
+
+    groups = optimizer.state_dict()["param_groups"]
+    try:
+        optimizer.load_state_dict({"state": history, "param_groups": groups})
+        for parameter in _parameters(optimizer):
+            parameter.grad = zeros_like(parameter)
+        optimizer.step()
+    except Exception as error:  # of an optimizer that may be anybody's
+        reason = next(iter(str(error).splitlines()), "")
+        raise InputError(f"{where} cannot be gone on with: {type(error).__name__}: {reason}") from None
+    if not all(bool(parameter.isfinite().all()) for parameter in _parameters(optimizer)):
+        raise InputError(f"{where} cannot be gone on with: a step without a gradient gives numbers that are not finite")
+
+
+def _parameters(optimizer: Optimizer) -> list[nn.Parameter]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]

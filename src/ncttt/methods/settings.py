@@ -35,7 +35,7 @@ def method_from(settings: Settings, **changed: Any) -> Method:
         raise InputError(f"method {name!r} has no setting {key!r}{nearest(key, known)}")
     try:
         return kind(**{key: _from_json(value) for key, value in settings.items()})
-    except (TypeError, AttributeError) as error:  # a value of a kind that the method cannot even check
+    except (TypeError, AttributeError, OverflowError) as error:  # a value that the method cannot even check
         raise InputError(f"the settings {changed or settings} of {name} cannot be: {error}") from None
 
 

@@ -64,10 +64,10 @@ class Snapshot:
         """The optimizer's history, cloned."""
         return {} if self._optimizer is None else copy.deepcopy(self._optimizer.state_dict()["state"])
 
-    def moved_shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the optimizer's parameters, in its order."""
-        groups = [] if self._optimizer is None else self._optimizer.param_groups
-        return [tuple(parameter.shape) for group in groups for parameter in group["params"]]
+    @property
+    def optimizer(self) -> torch.optim.Optimizer | None:
+        """The optimizer over what moves by gradients."""
+        return self._optimizer
 
     def follow(self, live: Mapping[str, Tensor], convert: Callable[[Tensor], Tensor]) -> None:
         """Go on with tensors of another device or type, where `convert` has put the live ones."""

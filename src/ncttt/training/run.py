@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,47 @@ from torch.optim import Optimizer
 from ncttt.base.errors import InputError
 from ncttt.base.files import replace_file
 from ncttt.base.locks import alone_with
+from ncttt.base.optimizers import check_history
 from ncttt.base.provenance import origin
+from ncttt.base.schema import Rule, check_keys, is_list_of, is_number, is_whole, parsed_json, read_json, whole
 from ncttt.data import Batches, LoadedBatches
 from ncttt.model.branched import Branched
+from ncttt.model.fit import check_fit, check_sound, must_be_finite
 from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
 from ncttt.training.recipe import Recipe
-from ncttt.zoo.checkpoint import check_fit, completed, describe, load, save
+from ncttt.zoo.checkpoint import OWN, completed, describe, load, save
 
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
 ADDED = {"warmup_steps": 0}  # settings of recipes that came later, and what older trainings did
+
+
+def _is_epoch(value: Any) -> bool:
+    held_out = value.get("held_out", {}) if isinstance(value, dict) else None
+    if not isinstance(held_out, dict) or not value.keys() <= {part.name for part in fields(Epoch)}:
+        return False
+    numbers = [value.get(name) for name in ("cross_entropy", "auxiliary", "accuracy")]
+    numbers += [part for name, part in value.items() if name != "held_out"] + list(held_out.values())
+    # A metric of held-out images may have no value, so that it is NaN.
+    return is_whole(value.get("number")) and all(isinstance(part, float) or is_number(part) for part in numbers)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_history(value: Any) -> bool:
+    return is_list_of(value, _is_epoch) and [epoch["number"] for epoch in value] == list(range(1, len(value) + 1))
+
+
+FACTS = {
+    "history": Rule("the metrics of each epoch, from the first on", _is_history),
+    "step": whole(),
+    "sums": Rule("a list of three numbers", lambda value: is_list_of(value, is_number) and len(value) == 3),
+    "seconds": Rule("a number from 0", lambda value: is_number(value) and value >= 0),
+    "scaler": Rule("numbers by name", lambda value: isinstance(value, dict) and all(map(is_number, value.values()))),
+}
+CONFIG_RULES = {"recipe": Rule("settings by name", lambda value: isinstance(value, dict))}
 
 
 @dataclass
@@ -62,6 +94,8 @@ class Run:
 
     def __init__(self, folder: str | Path):
         self.folder, self.writes = Path(folder), place().first
+        if self.folder == Path():  # "" and "."
+            raise InputError(f"a training needs a folder of its own; found {str(folder)!r}")
 
     @property
     def begun(self) -> bool:
@@ -79,7 +113,7 @@ class Run:
         """The recipe for resuming: a setting that did not exist yet when the run was begun is as it was then."""
         if not self.begun:
             return recipe
-        recorded = json.loads((self.folder / CONFIG).read_text())["recipe"]
+        recorded = self._recorded(CONFIG, CONFIG_RULES)["recipe"]
         return recipe.but(**{name: value for name, value in ADDED.items() if name not in recorded})
 
     def begin(self, config: dict[str, Any], resume: bool) -> Progress:
@@ -94,10 +128,11 @@ class Run:
         if not resume:
             raise InputError(f"{self.folder} holds a training already; resume it, or choose another folder")
         self._check_same(config)
+        progress = Progress.from_facts(read_facts(self.folder / STATE))
         if self.writes:
-            before = json.loads((self.folder / ENVIRONMENT).read_text())
+            before = self._recorded(ENVIRONMENT, {"resumed": Rule("a list", _is_list, optional=True)})
             self._write_json(ENVIRONMENT, before | {"resumed": [*before.get("resumed", []), here]})
-        return Progress.from_facts(read_facts(self.folder / STATE))
+        return progress
 
     def restore(self, model: Branched, optimizers: Sequence[Optimizer]) -> None:
         """Read weights and the optimizers' memory of the last state."""
@@ -128,14 +163,19 @@ class Run:
 
     def _check_same(self, config: dict[str, Any]) -> None:
         """A training goes on with the settings it began with, or not at all."""
-        began = json.loads((self.folder / CONFIG).read_text())
+        began = self._recorded(CONFIG, CONFIG_RULES)
         for part, settings in json.loads(json.dumps(config)).items():
             for name, value in settings.items():
-                if began[part].get(name, value) != value:  # what was not recorded then cannot be compared
+                if began.get(part, {}).get(name, value) != value:  # what was not recorded then cannot be compared
                     raise InputError(
                         f"{self.folder} was begun with {part} {name}={began[part][name]!r}; found {value!r}: "
                         "resume with the same, or choose another folder"
                     )
+
+    def _recorded(self, name: str, rules: Mapping[str, Rule]) -> dict[str, Any]:
+        recorded = read_json(self.folder / name)
+        check_keys(recorded, rules, str(self.folder / name))
+        return recorded
 
     def _write_json(self, name: str, content: dict[str, Any]) -> None:
         replace_file(self.folder / name, (json.dumps(content, indent=2) + "\n").encode())
@@ -161,31 +201,38 @@ def save_state(path: Path, model: nn.Module, optimizers: Sequence[Optimizer], fa
 def read_facts(path: Path) -> dict[str, Any]:
     """The JSON values of a state file."""
     with _opened(path) as file:
-        return json.loads((file.metadata() or {}).get("facts", "{}"))
+        facts = parsed_json((file.metadata() or {}).get("facts", "{}"), f"{path}, facts")
+    check_keys(facts, FACTS, str(path))
+    return facts
 
 
 def load_state(path: Path, model: Branched, optimizers: Sequence[Optimizer]) -> None:
-    """Read a state into a model and its optimizers of the same making."""
+    """Read a state into a model and its optimizers of the same making, all of it or nothing."""
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     weights = completed({name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")})
     check_fit(model.state_dict(), weights, str(path))
+    check_sound(weights, must_be_finite(model, OWN), str(path))
+    histories = [_history(optimizer, tensors, f"optimizer.{n}.", path) for n, optimizer in enumerate(optimizers)]
     model.load_state_dict(weights)
-    for number, optimizer in enumerate(optimizers):
-        _fill(optimizer, tensors, f"optimizer.{number}.")
+    for optimizer, history in zip(optimizers, histories, strict=True):
+        optimizer.load_state_dict({"state": history, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _fill(optimizer: Optimizer, tensors: dict[str, Tensor], prefix: str) -> None:
+def _history(optimizer: Optimizer, tensors: dict[str, Tensor], prefix: str, path: Path) -> dict[int, dict[str, Tensor]]:
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith(prefix):
-            index, key = name.removeprefix(prefix).split(".", 1)
+            index, _, key = name.removeprefix(prefix).partition(".")
+            if not re.fullmatch("[0-9]{1,9}", index) or int(index) >= len(parameters):
+                raise InputError(f"{path}, {name}: found parameter {index:.20}; expected 0 to {len(parameters) - 1}")
             like = parameters[int(index)]
             # The memory takes its parameter's layout again, which the file does not keep.
             kept = torch.empty_like(like, dtype=tensor.dtype).copy_(tensor) if tensor.shape == like.shape else tensor
             state.setdefault(int(index), {})[key] = kept
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    check_history(state, optimizer, f"{path}, {prefix.rstrip('.')}")
+    return state
 
 
 def _opened(path: Path) -> Any:
@@ -193,5 +240,5 @@ def _opened(path: Path) -> Any:
         raise InputError(f"nothing to resume: {path} does not exist")
     try:
         return safe_open(path, framework="pt")
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise InputError(f"{path} is no state of a training: {error}") from None

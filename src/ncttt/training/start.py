@@ -1,20 +1,19 @@
 """What a training begins with: weights of a checkpoint or a file, or a first convolution that whitens the images."""
 
 import hashlib
-import pickle
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
-from ncttt.zoo.checkpoint import check_fit, classifier_weights, description
+from ncttt.model.fit import check_fit, check_sound, must_be_finite
+from ncttt.zoo.checkpoint import classifier_weights, description
 from ncttt.zoo.hub import is_hub_name
 
 PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
@@ -37,6 +36,7 @@ def warm_start(net: nn.Module, start: str | Path) -> list[str]:
     counts = {name: tensor for name, tensor in own.items() if name.endswith("num_batches_tracked")}
     taken = {name: tensor for name, tensor in (counts | weights).items() if name not in fresh}
     check_fit({name: own[name] for name in own if name not in fresh}, taken, str(start))
+    check_sound(taken, must_be_finite(net), str(start))
     net.load_state_dict(own | taken)
     return fresh
 
@@ -63,13 +63,15 @@ def _read(path: Path) -> dict[str, Tensor]:
         if path.suffix == ".safetensors":
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # a damaged file makes the readers raise anything
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(
             f"{path} is no file of weights alone (safetensors or torch.save of a state dict): {reason}"
         ) from None
     weights = content.get("state_dict", content) if isinstance(content, dict) else content
-    if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
+    if not isinstance(weights, dict) or not all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in weights.items()
+    ):
         raise InputError(f"{path} holds {kind_of(weights)}, not a dict of tensors by name")
     return {name.removeprefix("module."): value for name, value in weights.items()}
 

@@ -15,28 +15,18 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.files import replace_files, waiting
-from ncttt.base.seeding import seeded
+from ncttt.base.seeding import seeded_alone
 from ncttt.base.words import kind_of
-from ncttt.data.files.resizing import SQUARE, exact
-from ncttt.methods.settings import as_recorded, method_from, settings_of
+from ncttt.methods.base import Method
+from ncttt.methods.settings import method_from, settings_of
 from ncttt.model.branched import Branched, attach
+from ncttt.model.fit import CLASSIFIER, check_fit, check_sound, must_be_finite
 from ncttt.nets.catalogue import rebuild
+from ncttt.zoo.description import FORMAT, SHARED, check_description, read_description
 from ncttt.zoo.hub import DESCRIPTION, WEIGHTS, fetch, is_hub_name
 from ncttt.zoo.shipped import HOME, names
 
-FORMAT = 1
-CLASSIFIER = "classifier."  # before the names of the classifier's tensors
-SHARED = "classifier_of"  # in the description of a model of the zoo: the model whose classifier it has
-EXPECTED = {
-    "format",
-    "architecture",
-    "layer",
-    "method",
-    "preprocessing",
-    "input_shape",
-    "channels_last",
-    "weights_sha256",
-}
+OWN = ("mean", "std", "source_certainty", "branch.")  # the buffers of a model that are not its classifier's
 
 
 def save(model: Branched, folder: str | Path) -> None:
@@ -52,6 +42,7 @@ def save(model: Branched, folder: str | Path) -> None:
     if not isinstance(model, Branched):
         raise InputError(f"save takes a model made by ncttt.attach; found {kind_of(model)}")
     described, weights = describe(model), serialize(_tensors(model))
+    check_description(described, "the model")
     described["weights_sha256"] = hashlib.sha256(weights).hexdigest()
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,11 +60,12 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     folder, described = checkpoint_folder(folder), description(folder)
     method = method_from(trained_method(folder))
     tensors = _read_tensors(folder, described)
-    example = torch.zeros(2, *described["input_shape"])
-    with seeded(0):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
-        net = _network(described, classifier, folder).to(tensors["mean"].dtype)
-        model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
+    with seeded_alone(
+        0
+    ):  # the weights drawn here are overwritten, so the caller's random numbers must not be spent on them
+        model = _made(described, method, classifier, tensors, folder)
     check_fit(model.state_dict(), tensors, f"the checkpoint in {folder}")
+    check_sound(tensors, must_be_finite(model, OWN), f"{folder / WEIGHTS}")
     model.load_state_dict(tensors)
     model.classes = None if described.get("classes") is None else tuple(described["classes"])
     model.resize = described["resize"]
@@ -184,12 +176,56 @@ def _shapes(net: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
 
 
-def _network(described: dict[str, Any], classifier: nn.Module | None, folder: Path) -> nn.Module:
+def _made(
+    described: dict[str, Any], method: Method, classifier: nn.Module | None, tensors: dict[str, Tensor], folder: Path
+) -> Branched:
+    """The model that a checkpoint describes, still without its weights."""
+    example = torch.zeros(2, *described["input_shape"])
+    try:
+        net = _network(described, classifier, tensors, folder).to(_precision(tensors, folder))
+        model = attach(net, _layer(described["layer"]), method, example, **described["preprocessing"])
+        logits = model.eval()(example.to(model.mean)).shape[1] if described.get("classes") else None
+    except InputError:
+        raise
+    except Exception as error:  # whatever a network raises for settings that it does not take
+        reason = next(iter(str(error).splitlines()), "")
+        raise InputError(
+            f"{folder / DESCRIPTION} describes a model that cannot be made: {type(error).__name__}: {reason:.200}"
+        ) from error
+    if logits is not None and logits != len(described["classes"]):
+        raise InputError(
+            f"{folder / DESCRIPTION}, classes: found {len(described['classes'])} names; expected {logits}, one a logit"
+        )
+    return model
+
+
+def _network(
+    described: dict[str, Any], classifier: nn.Module | None, tensors: dict[str, Tensor], folder: Path
+) -> nn.Module:
     if classifier is not None:
         return classifier
     if described["architecture"] is None:
         raise InputError(f"{folder} holds a network of its author's own; pass it as load(folder, classifier=net)")
+    with torch.device("meta"):  # so that a description cannot ask for more memory than its weights have
+        own = {
+            f"{CLASSIFIER}{name}": tensor.shape
+            for name, tensor in rebuild(described["architecture"]).state_dict().items()
+        }
+    theirs = {name: tensor.shape for name, tensor in tensors.items() if name.startswith(CLASSIFIER)}
+    for name in sorted(dict(own.items() ^ theirs.items())):
+        there, here = (tuple(part[name]) if name in part else "missing" for part in (theirs, own))
+        raise InputError(
+            f"the checkpoint in {folder} is of another architecture: {name} is {there} there, {here} in the network"
+        )
     return rebuild(described["architecture"])
+
+
+def _precision(tensors: Mapping[str, Tensor], folder: Path) -> torch.dtype:
+    mean = tensors.get("mean")
+    if mean is None or not mean.is_floating_point():
+        found = "none" if mean is None else str(mean.dtype)
+        raise InputError(f"{folder / WEIGHTS}, mean: found {found}; expected the mean of each channel")
+    return mean.dtype
 
 
 def _read_description(path: Path) -> dict[str, Any]:
@@ -198,20 +234,7 @@ def _read_description(path: Path) -> dict[str, Any]:
         models = [name for name in ("last", "best") if (path.parent / name / path.name).is_file()]
         hint = f"; it is the folder of a training, whose model is {path.parent / models[0]}" if models else ""
         raise InputError(f"no checkpoint in {path.parent}: {path.name} is missing{hint}")
-    try:
-        described = json.loads(path.read_text())
-    except ValueError as error:
-        raise InputError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(described, dict) or described.get("format") != FORMAT or not described.keys() >= EXPECTED:
-        raise InputError(f"{path} does not describe a checkpoint of format {FORMAT}")
-    if not isinstance(described["method"], dict):
-        raise InputError(f"{path}: expected the settings of a method; found {described['method']!r:.60}")
-    resize = described.get("resize", SQUARE)  # the one way that there was when older ones were written
-    try:
-        exact(resize, size=1)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return described | {"method": as_recorded(described["method"]), "resize": resize}
+    return read_description(path)
 
 
 def _waiting(path: Path) -> Path | None:
@@ -266,7 +289,10 @@ def _own_tensors(folder: Path, described: Mapping[str, Any]) -> dict[str, Tensor
     path = folder / WEIGHTS
     if not path.is_file():
         raise InputError(f"no checkpoint in {folder}: {path.name} is missing")
-    weights = path.read_bytes()
+    try:
+        weights = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
     if hashlib.sha256(weights).hexdigest() != described.get("own_sha256" if SHARED in described else "weights_sha256"):
         raise InputError(f"{path} is damaged, or was not saved together with the {DESCRIPTION} beside it")
     try:
@@ -282,12 +308,3 @@ def completed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if "branch.source_score" in tensors:
         unknown["branch.shuffled_score"] = torch.tensor(-1.0).to(tensors["branch.source_score"])
     return {**unknown, **tensors}
-
-
-def check_fit(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], where: str) -> None:
-    """Raise an `InputError` that names the first tensor that is not the same in name and shape."""
-    shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (theirs, own)]
-    if shapes[0] != shapes[1]:
-        name = sorted(dict(shapes[0].items() ^ shapes[1].items()))[0]
-        there, here = (part.get(name, "missing") for part in shapes)
-        raise InputError(f"{where} is of another architecture: {name} is {there} there, {here} in the network")
