@@ -19,8 +19,9 @@ from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.adapt.turns import Turn, in_turn
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_rate, check_seed
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
-from ncttt.base.seeding import seeded
+from ncttt.base.seeding import Draws
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate, Look
@@ -74,7 +75,7 @@ class Adapter(StreamModule):
         copy: bool = True,
     ):
         super().__init__()
-        self._turn = Turn()
+        self._turn, self._draws = Turn(), Draws()
         self.protocol = protocol_of(protocol)
         self.method = arguments.method_for(model, method)
         self.model = _own(arguments.normalising(model, self.method, mean, std), self.method, copy)
@@ -85,6 +86,8 @@ class Adapter(StreamModule):
         moving = arguments.moving_parameters(self.method, self.model)
         optimizer = self.method.optimizer if optimizer is None else optimizer
         lr = self.method.lr if lr is None else lr
+        check_rate("lr", lr)
+        check_seed("seed", seed)
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
         self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
@@ -213,11 +216,12 @@ class Adapter(StreamModule):
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
         run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
         try:
-            with seeded(self._state.next_seed(), images.device):
+            with self._draws.seeded(self._state.next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]
                 good = run.finite_rows(steps, rows) if self.guard else len(rows)
                 if good == len(rows):
                     run.remember()
+                self._draws.whole |= run.steps > 0 or self._optimizer is None
         except BaseException:
             self._state.undo(before, random)
             raise

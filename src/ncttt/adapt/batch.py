@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective, Prediction
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, looking, moves_buffers, predicting, statistics, stepping
@@ -234,7 +235,7 @@ def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor
     padded = F.pad(images, [reach] * 4, mode="reflect")
     parts = [images, images.flip(3)] if mirrored else [images]
     while len(parts) < copies:
-        top, left = torch.randint(2 * reach + 1, (2,)).tolist()
+        top, left = torch.randint(2 * reach + 1, (2,), generator=own_generator()).tolist()
         window = padded[:, :, top : top + height, left : left + width]
         parts.append(window.flip(3) if mirrored and len(parts) % 2 else window)
     return torch.cat(parts)

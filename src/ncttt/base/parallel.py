@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, distributed
 
+from ncttt.base.seeding import own_generator
+
 
 @dataclass(frozen=True)
 class Share:
@@ -67,8 +69,9 @@ def draw(sample: Callable[[Tensor, Generator | None], Tensor], like: Tensor, dim
 
     `dim` counts the images of the batch. Every process draws for all of them, from the generator they have in common.
     """
-    if _share is None:
-        return sample(like, None)
+    own = own_generator(like.device)
+    if own is not None or _share is None:
+        return sample(like, own)
     if _share.world == 1:
         return sample(like, _share.generator)
     whole = torch.cat([like] * _share.world, dim)

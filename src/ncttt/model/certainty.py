@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ncttt.base.errors import InputError
-from ncttt.base.seeding import seeded
+from ncttt.base.seeding import Draws
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import statistics
 from ncttt.model.snapshot import Snapshot
@@ -39,7 +39,8 @@ class Gate:
     """Looks at batches with the weights that a snapshot has saved and the source's statistics, by one forward."""
 
     def __init__(self, model: Branched, snapshot: Snapshot):
-        self.model, self.snapshot = model, snapshot
+        self.model, self.snapshot, self._draws = model, snapshot, Draws()
+        self._draws.whole = True  # each look is a whole forward
         if not model.calibrated:
             raise InputError(
                 "stop='source' needs to know how certain the model is of held-out source images: train with "
@@ -50,7 +51,11 @@ class Gate:
     @torch.no_grad()
     def look(self, images: Tensor) -> Look:
         """The source model on a batch; the model is then as it was before, wherever its stream has moved it."""
-        with seeded(0, images.device), self.snapshot.saved(), statistics(self.model.batch_norms(), "source"):
+        with (
+            self._draws.seeded(0, images.device),
+            self.snapshot.saved(),
+            statistics(self.model.batch_norms(), "source"),
+        ):
             return judged(self.model, self.model(images))
 
 

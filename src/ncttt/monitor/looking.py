@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
-from ncttt.base.seeding import seeded
+from ncttt.base.seeding import seeded_alone
 from ncttt.model.branched import Branched
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import statistics
@@ -36,7 +36,7 @@ class Look(NamedTuple):
 def look_at(model: Branched, images: Tensor) -> Look:
     """Look at images `(B, C, H, W)` by one pass; the model, its hooks included, is then as it was."""
     with (
-        seeded(0, images.device),
+        seeded_alone(0, images.device),
         evaluating(model),
         statistics(model.batch_norms(), "source"),
         _distances(model.classifier, len(images)) as distances,

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.shared import moved_parameters, own_pass
 from ncttt.methods.ttt.tail import copy_tail
@@ -140,7 +141,7 @@ def rotate_all(images: Tensor) -> tuple[Tensor, Tensor]:
 
 def rotate_each(images: Tensor) -> tuple[Tensor, Tensor]:
     """Every image in one random rotation `(B, C, S, S)`, and its number of quarter turns `(B,)`."""
-    turns = torch.randint(4, (len(images),), device=images.device)
+    turns = torch.randint(4, (len(images),), device=images.device, generator=own_generator(images.device))
     chosen = turns * len(images) + torch.arange(len(images), device=images.device)
     return rotate_all(images)[0][chosen], turns
 

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
+from ncttt.base.seeding import own_generator
 
 GREY = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as in Pillow
 TRIES = 10  # to draw a crop that fits
@@ -28,6 +29,7 @@ def random_boxes(
     """
     height, width = images.shape[2:]
     device = images.device if generator is None else generator.device
+    generator = generator or own_generator(device)
     numbers = torch.rand(4, len(images), TRIES, generator=generator, device=device).to(images.device, torch.float32)
     areas = height * width * (area[0] + (area[1] - area[0]) * numbers[0])
     low, high = math.log(ratio[0]), math.log(ratio[1])
@@ -133,7 +135,8 @@ class Views:
         """All colour changes, in an order that is drawn once for the batch."""
         names = list(COLOURS)
         device = "cpu" if generator is None else generator.device  # the order is needed here, not on a GPU
-        for number in torch.randperm(len(names), generator=generator, device=device).tolist():
+        source = generator or own_generator(device)
+        for number in torch.randperm(len(names), generator=source, device=device).tolist():
             name, strength = names[number], getattr(self, names[number])
             amounts = strength * (2 * _uniform(views, generator) - 1)
             if strength and (views.shape[1] == 3 or name not in NEED_COLOUR):
@@ -174,6 +177,7 @@ def _blended(other: Tensor, images: Tensor, factors: Tensor) -> Tensor:
 
 def _uniform(images: Tensor, generator: Generator | None) -> Tensor:
     device = images.device if generator is None else generator.device
+    generator = generator or own_generator(device)
     return torch.rand(len(images), generator=generator, device=device).to(images)
 
 
