@@ -25,13 +25,14 @@ def write(folder: Path, root: Path, **corruption: object) -> np.ndarray:
     return np.asarray([data.classes[label] for label in data.labels])
 
 
-def adapted(folder: Path, truth: np.ndarray, capsys) -> tuple[dict, float, float]:
+def adapted(folder: Path, truth: np.ndarray, capsys, *words: str) -> tuple[dict, float, float]:
     """The summary, and the accuracies with and without adaptation."""
     out = folder.with_suffix(".csv")
     asked = ["adapt", "--model", "cifar10-small-ncttt", "--images", str(folder), "--out", str(out), "--json"]
-    assert main(asked) == 0
+    assert main([*asked, "--overwrite", *words]) == 0
     with out.open() as file:
         rows = list(csv.DictReader(file))
+    truth = truth[[int(Path(row["file"]).stem) for row in rows]]
     after, before = (np.mean([row[name] for row in rows] == truth) for name in ("label", "source_label"))
     return json.loads(capsys.readouterr().out), float(after), float(before)
 
@@ -50,3 +51,18 @@ def test_clean_photographs_are_left_alone(cifar10_root, tmp_path, capsys):
     print(summary, before, after)
     assert after >= before - 0.005
     assert "not needed" in summary["advice"]
+
+
+def test_photographs_sorted_by_class_are_mixed(cifar10_root, tmp_path, capsys):
+    truth = write(tmp_path / "shifted", cifar10_root, corruption="gaussian_noise", severity=5)
+    cheap = ("--method", "ptbn")
+    _, mixed, _ = adapted(tmp_path / "shifted", truth, capsys, *cheap)
+    for number, name in enumerate(truth):
+        (tmp_path / "shifted" / name).mkdir(exist_ok=True)
+        (tmp_path / "shifted" / f"{number:05}.png").rename(tmp_path / "shifted" / name / f"{number:05}.png")
+    summary, after, before = adapted(tmp_path / "shifted", truth, capsys, *cheap)
+    _, kept, _ = adapted(tmp_path / "shifted", truth, capsys, *cheap, "--shuffle", "false")
+    print(f"source {before}, sorted {kept}, mixed by us {after}, mixed {mixed}")
+    assert summary["sorted_folders"] == [str(tmp_path / "shifted")]
+    assert after > mixed - 0.03
+    assert after > max(kept, before) + 0.1

@@ -13,7 +13,7 @@ from PIL import Image
 
 import ncttt
 from ncttt.adapt import PREDICTIONS, TRACE, Tally
-from ncttt.adapt.folders import file_batches
+from ncttt.adapt.file_batches import file_batches
 from ncttt.cli import main
 from ncttt.data.corruptions import corrupt
 

@@ -57,7 +57,7 @@ def adapt_folders(
     steps: int | None = None,
     lr: float | None = None,
     norm: str | None = None,
-    shuffle: bool = False,
+    shuffle: bool | None = None,
     skip_bad: bool = False,
     resize: str | None = None,
     seed: int = 0,
@@ -83,7 +83,8 @@ def adapt_folders(
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
         norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
-        shuffle: Shuffle the images of each folder; for files that are sorted by class.
+        shuffle: Shuffle the images of each folder; by default of those that are sorted by class, where the protocol
+            forgets at each folder.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
             that it was trained on.
@@ -92,6 +93,7 @@ def adapt_folders(
         threads: Threads of the processor; by default one for each core.
         overwrite: Replace the files of an earlier run.
     """
+    check_place(Path(out))
     trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     if not overwrite:
         _check_new(str(out), trace_file)
@@ -122,7 +124,8 @@ def adapt_folders(
     )
     tally = adapt.Tally(loaded)
     _write(stream, tally, str(out), trace_file)
-    return tally.facts() | {"unreadable": stream.images - tally.images, "predictions": str(out), "trace": trace_file}
+    facts = {"unreadable": stream.images - tally.images, "sorted_folders": list(stream.sorted_folders)}
+    return tally.facts() | facts | {"predictions": str(out), "trace": trace_file}
 
 
 def prediction_rows(batch: "Adapted", classes: Sequence[str] | None) -> list[Values]:
@@ -146,12 +149,9 @@ def trace_row(batch: "Adapted") -> Values:
 
 def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> Branched:
     # Torch takes a second to import, which the help of the command line does without.
-    import torch
+    from ncttt.base.devices import available, use_threads
 
-    from ncttt.base.devices import available
-
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
 
 
