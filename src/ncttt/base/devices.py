@@ -6,14 +6,27 @@ from contextlib import contextmanager
 import torch
 
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_threads
 
 
 def available(device: str) -> torch.device:
-    """The device of that name, if this machine has it."""
+    """The device of that name, if this machine has it and can compute on it."""
     try:
-        return torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from None
+        found = torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error).splitlines() or [""])[0].split(". ")[0]
+        raise InputError(f"device {device!r} cannot be used here: {reason}") from None
+    numbered = found.type == "cpu" and torch.device(device).index  # PyTorch takes any number for its one processor
+    if not device or found.type == "meta" or numbered:
+        raise InputError(f"device must be cpu, cuda or cuda:N; found {device!r}")
+    return found
+
+
+def use_threads(count: int | None) -> None:
+    """Let PyTorch compute with so many threads; None leaves the number as it is."""
+    check_threads("threads", count)
+    if count is not None:
+        torch.set_num_threads(count)
 
 
 def pinned(tensor: torch.Tensor, device: str | torch.device) -> torch.Tensor:

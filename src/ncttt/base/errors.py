@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 1000  # letters of a message on a terminal
+
 
 class InputError(ValueError):
     """What the caller asked for is wrong; the message names what was asked, found and expected.
@@ -22,6 +24,16 @@ def printable(text: str) -> str:
     a\nb \x1b[31m \udcff é
     """
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(text: str) -> str:
+    """A message for a terminal: printable, and cut in the middle where it repeats something endless.
+
+    >>> len(one_line("x" * 5000))
+    1000
+    """
+    text = printable(text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[5 - LONGEST // 2 :]}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

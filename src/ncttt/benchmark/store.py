@@ -32,6 +32,7 @@ class Store:
 
     def __init__(self, path: str | Path, read_only: bool = False):
         self.path = Path(path)
+        self._new = not read_only and not self.path.exists()
         with self._explaining():
             if not read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,8 +48,11 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        unused = kind is not None and self._new and not self.done() and not self.failures()
         self.close()
+        if unused:  # what was asked was wrong, so nothing is left of it
+            self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """End the connection; what was written stays."""
@@ -56,7 +60,8 @@ class Store:
 
     def done(self, predictions: bool = False) -> set[str]:
         """The keys of all finished cells, or of those whose predictions are here."""
-        return {row["key"] for row in self._read(f"SELECT key FROM {'predictions' if predictions else 'rows'}")}
+        query = "SELECT key FROM predictions" if predictions else "SELECT key FROM rows"
+        return {row["key"] for row in self._read(query)}
 
     def write(self, row: Row, predicted: np.ndarray | None = None, right: np.ndarray | None = None) -> None:
         """Keep a finished cell, in place of an older one of its key, in one transaction."""
@@ -87,14 +92,15 @@ class Store:
             terms.append(f"({either})")
             values += several
         condition = f"WHERE {' AND '.join(terms)}" if terms else ""
-        return [dict(row) for row in self._read(f"SELECT * FROM rows {condition} ORDER BY {_ORDER}", values)]
+        query = f"SELECT * FROM rows {condition} ORDER BY {_ORDER}"  # nosec B608 # columns of ours, values are bound
+        return [dict(row) for row in self._read(query, values)]
 
     def by_key(self, keys: Sequence[str]) -> dict[str, Row]:
         """The finished rows of these keys."""
         rows = {}
         for start in range(0, len(keys), 500):  # SQLite allows some thousand values in a query
             part = keys[start : start + 500]
-            query = f"SELECT * FROM rows WHERE key IN ({', '.join('?' * len(part))})"
+            query = f"SELECT * FROM rows WHERE key IN ({', '.join('?' * len(part))})"  # nosec B608 # question marks alone
             rows |= {row["key"]: dict(row) for row in self._read(query, part)}
         return rows
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ncttt import __version__
-from ncttt.base.errors import InputError, printable
+from ncttt.base.errors import InputError, one_line
 from ncttt.cli.catalogue import find
 from ncttt.cli.help import group_help
 
@@ -33,12 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (InputError, OSError) as error:
         if debug:
             raise
-        print(f"ncttt: {printable(str(error))}", file=sys.stderr)
+        print(f"ncttt: {one_line(str(error))}", file=sys.stderr)
         return 2
     except Exception as error:
         if debug:
             raise
-        what = printable(f"{type(error).__name__}: {error}")
+        what = one_line(f"{type(error).__name__}: {error}")
         print(f"ncttt: {what}; this is a bug in ncttt: please report it with what --debug prints", file=sys.stderr)
         return 1
     return 0
@@ -49,7 +49,7 @@ def _plain_warnings() -> Iterator[None]:
     """Print warnings as one line each, without the place in the code that they come from."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *rest: print(f"ncttt: {printable(str(message))}", file=sys.stderr)
+        warnings.showwarning = lambda message, *rest: print(f"ncttt: {one_line(str(message))}", file=sys.stderr)
         yield
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, auto_cli, capture_parser
 
-from ncttt.base.errors import InputError
+from ncttt.base.errors import InputError, one_line
+from ncttt.base.yaml_limits import check_yaml
 from ncttt.cli.catalogue import Command
 from ncttt.cli.complaints import complaint
 from ncttt.cli.help import command_help
 from ncttt.cli.lists import gathered, items_of
-from ncttt.configs import find, names
+from ncttt.configs import checked, find, names
 
 
 def run_command(command: Command, arguments: Sequence[str]) -> None:
@@ -27,6 +29,9 @@ def parser_of(command: Command) -> ArgumentParser:
     return capture_parser(lambda: run_command(command, []))
 
 
+CONFIGURED = ("--config", "--recipe")  # options that take a file of options
+
+
 class Parser(ArgumentParser):
     """A parser in which `--flag` alone means `--flag=true`, and `--skip-bad` and `--skip_bad` are the same.
 
@@ -37,7 +42,7 @@ class Parser(ArgumentParser):
     def add_argument(self, *args: Any, **kwargs: Any) -> Any:
         positional = not args[0].startswith("-")
         dashed = [name.replace("_", "-") for name in args if name.startswith("--") and "_" in name]
-        if kwargs.get("type") is bool:
+        if kwargs.get("type") is bool or _typehint(kwargs) == bool | None:
             kwargs.update(nargs="?", const=True)
         if _typehint(kwargs) in ((tuple[str, ...], list[str]) if positional else (tuple[str, ...],)):
             kwargs = {key: value for key, value in kwargs.items() if key == "help" or not positional}
@@ -54,6 +59,8 @@ class Parser(ArgumentParser):
 
     def _with_files(self, words: Sequence[str]) -> list[str]:
         try:
+            for word in words:
+                _check_word(word)
             return with_files(self.prog.removeprefix("ncttt "), words)
         except InputError as error:
             self.error(str(error))
@@ -72,20 +79,34 @@ class Parser(ArgumentParser):
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Say in one line what was wrong, and exit with code 2."""
-        sys.stderr.write(f"ncttt: {complaint(message, self)}\n")
+        sys.stderr.write(f"ncttt: {one_line(complaint(message, self))}\n")
         raise SystemExit(2)
 
 
 def with_files(command: str, words: Sequence[str]) -> list[str]:
     """The words after a command, with the file of each configuration that --config names."""
-    found = list(words)
-    for place, word in enumerate(words if names(command) else ()):
+    found, ships = list(words), bool(names(command))
+    for place, word in enumerate(words):
         option, equals, value = word.partition("=")
-        if option == "--config" and equals:
-            found[place] = f"--config={find(command, value)}"
-        elif place and words[place - 1] == "--config":
-            found[place] = str(find(command, word))
+        if option in CONFIGURED and equals:
+            found[place] = f"{option}={_file(command, option, value, ships)}"
+        elif place and words[place - 1] in CONFIGURED:
+            found[place] = _file(command, words[place - 1], word, ships)
     return found
+
+
+def _file(command: str, option: str, value: str, ships: bool) -> str:
+    if option == "--config" and ships:
+        return str(find(command, value))
+    return str(checked(value)) if Path(value).exists() else value
+
+
+def _check_word(word: str) -> None:
+    """Refuse what no option can mean and what would break the parser: a null byte, and YAML without end."""
+    option, _, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    if "\0" in word:
+        raise InputError(f"an argument has no null byte; found {word!r}")
+    check_yaml(value, option or "an argument")
 
 
 def _typehint(settings: dict[str, Any]) -> Any:

@@ -1,3 +1,3 @@
-from .named import HOME, find, names
+from .named import HOME, checked, find, names
 
-__all__ = ["HOME", "find", "names"]
+__all__ = ["HOME", "checked", "find", "names"]

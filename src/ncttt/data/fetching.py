@@ -134,7 +134,7 @@ def check(name: str, root: str | Path | None = None) -> Findings:
     {'train': 'ok', 'test': 'ok'}
     """
     place = Path(name)
-    if name in list(DATA_SETS) or not place.is_dir():
+    if not name or name in list(DATA_SETS) or not place.is_dir():
         return data_set(name).check(data_root(root))
     return check_made(place) if (place / MAKING).is_file() else _check_folder(place)
 

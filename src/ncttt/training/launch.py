@@ -13,7 +13,7 @@ from warnings import warn
 import torch
 
 from ncttt import models
-from ncttt.base.devices import available
+from ncttt.base.devices import available, use_threads
 from ncttt.base.files import replace_file
 from ncttt.base.seeding import seeded
 from ncttt.data import ImageSet, batches, load
@@ -60,8 +60,7 @@ def run_job(
     together, the first one alone has them. `say` is told whether there was something to resume, which layer `auto`
     is, and how to go on after a signal; `observers` replace the progress display.
     """
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     with process_group(device) as device:
         first = place().first
         if first and resume and not Run(out).begun:

@@ -101,6 +101,8 @@ def chosen(names: Sequence[str]) -> list[str]:
     ['beta', 'field']
     """
     known = [*FIGURES, ALL]
+    if not names:
+        raise InputError(f"name a figure{nearest('', known)}")
     for name in names:
         if name not in known and ":" not in name:
             raise InputError(f"no figure {name!r}{nearest(name, known)}")
