@@ -10,30 +10,33 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: demo test test-network test-browser check results-check docs docs-check package format clean
+.PHONY: help demo test test-network test-browser check results-check docs docs-check package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
-demo: $(READY)
+help:  ## what there is to make
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(READY)  ## show a drifting stream, compare all methods, write a page
 	$(BIN)/ncttt demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
-test test-network docs-check: export OMP_NUM_THREADS ?= 1
-test: $(DEV_READY)
+test test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
+test: $(DEV_READY)  ## run the tests
 	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
 
-test-network: $(DEV_READY)
+test-network: $(DEV_READY)  ## tests that fetch data
 	$(BIN)/pytest -n 2 -m network
 
 # The report page in a real browser: Debian's Chromium, which is installed if it is not here.
 CHROMIUM := /usr/bin/chromium
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-test-browser: $(DEV_READY)
+test-browser: $(DEV_READY)  ## tests of pages in Chromium
 	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	$(INSTALL) --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser
 
 # The shipped models, from scratch: two to three hours on two cores; interrupted, it goes on where it was.
-zoo: $(READY)
+zoo: $(READY)  ## train the shipped models from scratch, two to three hours
 	$(BIN)/ncttt data get cifar10
 	$(MAKE) zoo-digits
 	$(MAKE) -j 2 $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
@@ -52,34 +55,61 @@ zoo-vit-ttt-mae: $(READY)
 	$(BIN)/ncttt train --config cifar10-vit-ttt-mae --resume
 	$(BIN)/python -m ncttt.zoo runs/cifar10-vit-ttt-mae cifar10-vit-ttt-mae
 
-check: $(DEV_READY)
+check: $(DEV_READY)  ## format, lint, types, imports, bandit, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
 	$(MAKE) test
 
 # Are a random handful of the committed rows found again?
-results-check: $(READY)
+results-check: $(READY)  ## measure a random handful of committed rows again
 	$(BIN)/ncttt data get cifar10
 	$(BIN)/python study/check_results.py
 
 # The site, into site/; a wrong link, a docstring that does not render or any other warning is an error.
-docs: $(DOCS_READY)
+docs: $(DOCS_READY)  ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Runs the commands and the Python that the pages show, but for those that need hours, a GPU or a fetched data set.
-docs-check: $(DEV_READY)
+docs-check: $(DEV_READY)  ## run what the pages show
 	$(BIN)/pytest -n 2 -m docs tests/docs
 
 # Wheel and source distribution into dist/, checked, and the wheel used in an environment that has no other ncttt.
-package: $(DEV_READY)
+package: $(DEV_READY)  ## build and try wheel and source distribution
 	rm -rf dist build
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/package/try_wheel.py dist
 
-format: $(DEV_READY)
+# The core tests with the lowest versions that are allowed (floors.txt); TORCH=2.13.0 takes another torch.
+FLOORS := .venv-floors
+TORCH ?= 2.10.0
+floors: export OMP_NUM_THREADS ?= 1
+floors:  ## core tests with the lowest allowed versions
+	$(PYTHON) -m venv $(FLOORS)
+	sed 's/^torch==.*/torch==$(TORCH)/' floors.txt > $(FLOORS)/constraints.txt
+	$(FLOORS)/bin/pip install --quiet --constraint $(FLOORS)/constraints.txt --editable . pytest hypothesis
+	$(FLOORS)/bin/pytest -m "not network and not docs and not browser" tests/adapt tests/base tests/faults tests/model tests/noise
+
+# Known holes of what is installed; needs the index of pip-audit's service.
+audit: $(READY)  ## known holes of installed packages
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/pip install --quiet pip-audit
+	.venv-audit/bin/pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
+# Ten minutes of fuzzing of each door through which files of strangers come.
+SECONDS_OF_FUZZING ?= 600
+fuzz: $(DEV_READY)  ## fuzz the readers of checkpoints, rows and images
+	$(BIN)/pip install --quiet atheris
+	for door in checkpoint rows images; do $(BIN)/python tests/fuzz/run.py $$door $(SECONDS_OF_FUZZING) || exit 1; done
+
+# The fault table: bad inputs and faults by group, how many were tried, ended clearly, were lost.
+faults: $(DEV_READY)  ## the fault table: bad inputs by group
+	$(BIN)/pytest -n 2 tests/faults
+
+format: $(DEV_READY)  ## format and mend lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -96,5 +126,5 @@ $(DOCS_READY): $(READY)
 	$(INSTALL) --editable '.[docs]'
 	touch $@
 
-clean:
-	rm -rf $(VENV) site dist build .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+clean:  ## remove what make has made
+	rm -rf $(VENV) $(FLOORS) .venv-audit site dist build .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -28,7 +28,7 @@ _ORDER = """CASE WHEN protocol <> 'mixed' THEN "order" WHEN "order" = 'random' T
 _PROTOCOL = "CASE protocol WHEN 'mixed' THEN 'continual' ELSE protocol END"
 _FROM_1 = (
     "ALTER TABLE rows RENAME COLUMN pictures TO images_digest",
-    f"UPDATE rows SET \"order\" = {_ORDER}, protocol = {_PROTOCOL} WHERE protocol = 'mixed'",
+    f"UPDATE rows SET \"order\" = {_ORDER}, protocol = {_PROTOCOL} WHERE protocol = 'mixed'",  # nosec B608 # constants
     "DROP INDEX rows_by_scene",
     _INDEX,
 )
@@ -102,7 +102,8 @@ def _show_as_2(base: sqlite3.Connection) -> None:
     values = {name: f'"{name}"' for name in COLUMNS}
     values |= {"images_digest": "pictures", "order": _ORDER, "protocol": _PROTOCOL}
     columns = ", ".join(f'{value} AS "{name}"' for name, value in values.items())
-    _run(base, "PRAGMA temp_store = MEMORY", f"CREATE TEMP VIEW rows AS SELECT {columns} FROM main.rows")
+    view = f"CREATE TEMP VIEW rows AS SELECT {columns} FROM main.rows"  # nosec B608 # columns of this file
+    _run(base, "PRAGMA temp_store = MEMORY", view)
 
 
 def _is_empty(base: sqlite3.Connection) -> bool:
