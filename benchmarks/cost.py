@@ -42,6 +42,9 @@ def ways() -> dict[str, Way]:
         "left to source": lambda images: judged(model, forward(images)),
         "PTBN": ncttt.Adapter(model, ncttt.PTBN()),
         "TENT": ncttt.Adapter(model, ncttt.Tent()),
+        # As in the study; with networks of their own, of the same architecture.
+        "TTT, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt"), steps=4, lr=1e-3),
+        "TTT++, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt-plus"), steps=4, lr=1e-3),
         "NC-TTT, online, two steps": ncttt.Adapter(model, protocol="online", steps=2, lr=1e-3),
         "NC-TTT, preset": ncttt.Adapter(model),
     }
