@@ -10,17 +10,17 @@ from ncttt.cli import main
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
 
-def test_the_ten_lines_run(tmp_path, monkeypatch, capsys):
+def test_the_eight_lines_run_and_adaptation_helps(capsys):
     (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
-    assert "Trace(losses=" in capsys.readouterr().out
-    assert (tmp_path / "runs/checkpoint/model.safetensors").is_file()
+    frozen, adapted, trace = capsys.readouterr().out.splitlines()
+    assert trace.startswith("Trace(losses=")
+    assert float(adapted.removeprefix("adapted ")) > float(frozen.removeprefix("frozen ")) + 0.2
 
 
 def test_the_commands_exist(capsys):
-    commands = re.findall(r"^ncttt ([a-z]+(?: [a-z]+)?)", README, re.MULTILINE)
-    assert len(commands) >= 6
+    commands = re.findall(r"`ncttt ([a-z]+(?: [a-z]+)?)", README)
+    assert commands
     for command in commands:
         words = command.split()
         words = words[:2] if words[0] == "data" else words[:1]
