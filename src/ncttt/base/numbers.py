@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ncttt.base.errors import InputError
+from ncttt.base.schema import shown
 
 # Far above what is useful and below what overflows: NumPy and scikit-learn take seeds of 32 bits.
 LARGEST_SEED = 2**32 - 1
@@ -41,10 +42,3 @@ def check_rate(name: str, value: Any, *, zero: bool = True) -> None:
     """Raise unless this is a finite number that is not negative, nor zero unless that is allowed."""
     if not (isinstance(value, int | float) and math.isfinite(value) and (value > 0 or (zero and value == 0))):
         raise InputError(f"{name} must be finite and {'not negative' if zero else 'positive'}; found {shown(value)}")
-
-
-def shown(value: Any) -> str:
-    """A value in a message; Python refuses to write whole numbers of more than 4300 digits."""
-    return (
-        f"a number of {value.bit_length()} bits" if isinstance(value, int) and value.bit_length() > 99 else repr(value)
-    )
