@@ -12,6 +12,8 @@ from ncttt.base.locks import locked
 # The networks here are tiny: a second thread costs more than it brings, above all when other processes run.
 torch.set_num_threads(1)
 
+collect_ignore = ["fuzz/run.py"]  # a program, which needs what only `make fuzz` installs
+
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory) -> str:

@@ -144,7 +144,7 @@ BAD = [
     ({"images": 501}, "asked for 501 images of digits test, which has 500"),
     ({"images": 400, "skip": 200}, "400 images behind the first 200"),
     ({"steps": [2, 1]}, "step counts must rise"),
-    ({"threads": 0}, "threads must be at least 1"),
+    ({"threads": 0}, "threads must be a whole number from 1; found 0"),
     ({"constants": "mnist"}, "no constants 'mnist'"),
     ({"corruptions": ["clean"], "protocols": ["continual"]}, "this grid has no cells"),
     ({"data": "digit"}, "did you mean 'digits'"),

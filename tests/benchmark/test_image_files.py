@@ -90,7 +90,7 @@ def test_a_bench_of_a_model_trained_on_folders(trained, photographs, store):
 def test_adapting_to_a_folder_uses_the_way_of_the_training(trained, photographs, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "ncttt.adapt.folders.decode",
+        "ncttt.adapt.file_batches.decode",
         lambda path, size, resize: asked.append((size, resize)) or decode(path, size, resize),
     )
     with pytest.warns(UserWarning, match="images are scaled to a shorter side of 37 and cut to 32x32"):

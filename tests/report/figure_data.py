@@ -6,6 +6,7 @@ import math
 import numpy as np
 from report_rows import row
 
+from ncttt.benchmark.drifting import DOMAINS, DriftRecord
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS
 from ncttt.report.figures.shared.adapted import Confidences
 from ncttt.report.figures.tsne import Mapped
@@ -90,3 +91,16 @@ def tiles(side: int = 32) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     greys = np.arange(5)[:, None, None, None] * 40
     corrupted = {name: np.zeros((5, side, side, 3), np.uint8) + greys + n for n, name in enumerate(CORRUPTIONS)}
     return np.full((side, side, 3), 9, np.uint8), {name: each.astype(np.uint8) for name, each in corrupted.items()}
+
+
+def drift_records(batches: int = 4, images: int = 50) -> list[DriftRecord]:
+    """A stream in which the frozen model loses half of its accuracy wherever images drift, and alarms sound there."""
+    found = []
+    for number in range(batches * len(DOMAINS)):
+        domain = number // batches
+        drifts = DOMAINS[domain] != CLEAN
+        accuracies = (0.4, 0.7, 0.8) if drifts else (0.9, 0.88, 0.9)
+        took = (2, "steps") if drifts else (0, "left to source")
+        signal = (0.0 if drifts else 0.5, drifts)
+        found.append(DriftRecord(number, domain, DOMAINS[domain], images, *accuracies, *signal, *took))
+    return found

@@ -20,6 +20,7 @@ EVERY = {
     "shift": lambda: figures.draw_shift(figure_data.rows_of_a_benchmark()),
     "corruptions": lambda: figures.draw_corruptions(*figure_data.tiles()),
     "reliability": lambda: figures.draw_reliability(figure_data.confidences()),
+    "drift": lambda: figures.draw_drift(figure_data.drift_records()),
 }
 
 

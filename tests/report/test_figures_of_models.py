@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from figure_data import confidences, mapped, tiles
+from figure_data import confidences, drift_records, mapped, tiles
 from figure_pages import page
 
 import ncttt
@@ -11,7 +11,7 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark.scores import calibration_error
 from ncttt.data import batches, load
 from ncttt.data.corruptions import CORRUPTIONS
-from ncttt.report.figures import draw_tsne
+from ncttt.report.figures import draw_drift, draw_tsne
 from ncttt.report.figures.reliability import binned
 from ncttt.report.figures.shared.adapted import Confidences, confidences_of, features_of, subject_of
 from ncttt.report.figures.shared.request import Request
@@ -117,3 +117,21 @@ def test_what_is_drawn_by_default_is_a_shift_that_matters():
     subject = subject_of(Request())
     before, after = (confidences_of(subject.model, method, subject.data) for method in (ncttt.Source(), subject.method))
     assert before.right.mean() < 0.5 < 0.8 < after.right.mean()
+
+
+def test_a_drifting_stream_is_drawn_as_it_was_recorded():
+    records = drift_records()
+    accuracy, signal = page("drift").axes
+    for line, name in zip(accuracy.lines[-3:], ("adapted", "statistics", "frozen"), strict=True):
+        assert line.get_ydata() == pytest.approx([100 * getattr(record, name) for record in records])
+        assert line.get_xdata()[:2] == pytest.approx([25, 75])
+    written = [text.get_text() for text in accuracy.texts]
+    assert written.count("80.0 %") == written.count("40.0 %") == 3
+    quiet, loud = (line.get_xdata() for line in signal.lines if line.get_linestyle() == "None")
+    assert len(quiet) == sum(not record.alarm for record in records)
+    assert len(loud) == sum(record.alarm for record in records)
+
+
+def test_a_stream_without_batches_is_not_drawn():
+    with pytest.raises(InputError, match="without batches"):
+        draw_drift([])

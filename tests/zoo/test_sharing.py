@@ -172,7 +172,7 @@ def test_what_is_damaged_or_too_large_is_not_kept(hub, capsys, tmp_path):
     assert "model.safetensors may have 4096 MiB; found 5120 MiB" in fails(capsys, "pull", REPOSITORY)
     hub.sizes.clear()
     files["model.json"] = b"[]"
-    assert "does not describe a checkpoint" in fails(capsys, "pull", REPOSITORY)
+    assert "model.json: found []; expected values by name" in fails(capsys, "pull", REPOSITORY)
     del files["model.json"]
     assert "ada/digits holds no model of ncttt: model.json is missing" in fails(capsys, "pull", REPOSITORY)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]

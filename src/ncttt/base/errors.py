@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 LONGEST = 1000  # letters of a message on a terminal
 
@@ -34,6 +35,20 @@ def one_line(text: str) -> str:
     """
     text = printable(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[5 - LONGEST // 2 :]}"
+
+
+def shown(value: Any) -> str:
+    """A value in few characters, for an error.
+
+    >>> shown("x" * 5000), shown(10**5000)  # Python refuses to write whole numbers of more than 4300 digits
+    ("'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 'a number of more than 30 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"
+    try:
+        return printable(f"{value!r:.60}")
+    except Exception:  # somebody else's repr
+        return type(value).__name__
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ncttt.base.errors import InputError
-from ncttt.base.schema import shown
+from ncttt.base.errors import InputError, shown
 
 # Far above what is useful and below what overflows: NumPy and scikit-learn take seeds of 32 bits.
 LARGEST_SEED = 2**32 - 1

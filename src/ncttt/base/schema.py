@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncttt.base.errors import InputError, printable
+from ncttt.base.errors import InputError, shown
 
 DEEPEST = 32  # lists and objects inside one another
 LARGEST = 16 << 20  # bytes of a JSON file
@@ -42,7 +42,8 @@ def check_keys(values: Any, rules: Mapping[str, Rule], where: str) -> None:
         if value is MISSING and rule.optional:
             continue
         if value is MISSING or not rule.holds(value):
-            raise InputError(f"{where}, {name}: found {shown(value)}; expected {rule.expected}")
+            found = "none" if value is MISSING else shown(value)
+            raise InputError(f"{where}, {name}: found {found}; expected {rule.expected}")
 
 
 def read_json(path: Path) -> Any:
@@ -96,18 +97,6 @@ def is_number(value: Any) -> bool:
 def is_list_of(value: Any, holds: Callable[[Any], bool]) -> bool:
     """Whether this is a list or tuple of values for each of which `holds` is true."""
     return isinstance(value, list | tuple) and all(map(holds, value))
-
-
-def shown(value: Any) -> str:
-    """A value in few characters, for an error."""
-    if value is MISSING:
-        return "none"
-    if is_whole(value) and abs(value) >= 10**30:
-        return "a number of more than 30 digits"
-    try:
-        return printable(f"{value!r:.60}")
-    except Exception:  # somebody else's repr
-        return type(value).__name__
 
 
 def _inside(value: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 from .attribution import draw_attribution
 from .beta import draw_beta
 from .corruptions import draw_corruptions
+from .drift import draw_drift
 from .field import draw_field
 from .gallery import FIGURES, Drawing, draw_figures
 from .iterations import draw_iterations
@@ -21,6 +22,7 @@ __all__ = [
     "draw_attribution",
     "draw_beta",
     "draw_corruptions",
+    "draw_drift",
     "draw_field",
     "draw_figures",
     "draw_iterations",

@@ -42,7 +42,7 @@ LOOKS = {
     "frozen": {"name": "frozen", "color": VERMILION, "lw": 2.2, "ls": (0, (3, 1)), "zorder": 2},
 }
 SMALLEST = 1e-300  # of a probability: what is smaller is drawn here
-TICKS = {0: "1", 2: "0.01", 10: "$10^{-10}$", 100: "$10^{-100}$", 300: "$10^{-300}$"}
+TICKS = {0: "1", 2: "0.01", 10: "1e-10", 100: "1e-100", 300: "1e-300"}
 
 
 def make(request: Request) -> Figure:
