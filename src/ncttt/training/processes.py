@@ -50,6 +50,7 @@ def process_group(device: str) -> Iterator[str]:
     distributed.init_process_group("nccl" if cuda else "gloo")
     try:
         yield device
+        distributed.barrier()  # a process that leaves while another one still talks to it may abort at its exit
     finally:
         distributed.destroy_process_group()
 
