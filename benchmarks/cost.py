@@ -4,9 +4,8 @@
 
 All settings take turns on the same batches of digits under noise, in one process; a ratio is the median over rounds of
 its time to that of the forward in the same round. Times are processor time, so that other processes on the machine
-disturb them little. The network is the zoo's for CIFAR-10; what an image shows changes
-nothing in its cost, but for the gate: clean digits are no photographs, so "left to source" is timed as the look that it
-is, a forward and the comparison.
+disturb them little. The network is the zoo's for CIFAR-10. The cost does not depend on what an image shows, except for
+the gate: digits do not look like photographs, so "left to source" is timed as what it does, a forward and a comparison.
 """
 
 import argparse
