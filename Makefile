@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: help demo test test-network test-browser check results-check docs docs-check package floors audit fuzz faults format clean
+.PHONY: help demo test test-network test-browser check results-check docs docs-check charts package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 help:  ## what there is to make
@@ -75,6 +75,15 @@ docs: $(DOCS_READY)  ## build the site into site/
 # Runs the commands and the Python that the pages show, but for those that need hours, a GPU or a fetched data set.
 docs-check: $(DEV_READY)  ## run what the pages show
 	$(BIN)/pytest -n 2 -m docs tests/docs
+
+# The charting library of the report page, from the exact versions of charts/package-lock.json. What it builds is
+# committed, so that only a change of version or of parts needs npm.
+VENDOR := src/ncttt/report/page/vendor
+charts:  ## build the charting library of the report page
+	cd charts && npm ci --no-audit --no-fund && npm run build
+	cp charts/node_modules/echarts/LICENSE charts/node_modules/echarts/NOTICE $(VENDOR)
+	cp charts/node_modules/echarts/licenses/LICENSE-d3 $(VENDOR)
+	cp charts/node_modules/zrender/LICENSE $(VENDOR)/LICENSE-zrender
 
 # Wheel and source distribution into dist/, checked, and the wheel used in an environment that has no other ncttt.
 package: $(DEV_READY)  ## build and try wheel and source distribution
