@@ -55,7 +55,7 @@ def test_examples_are_the_images_whose_prediction_changed(store, rows, images):
     for place, example in zip(places, found, strict=True):
         assert (example.before == example.truth) == (place % 2 == 0)
         assert (example.after == example.truth) == (place != 0)
-    assert {(example.corruption, example.method) for example in found} == {("fog", "nc_ttt")}
+    assert {(example.corruption, example.method) for example in found} == {("fog", "NC-TTT")}
 
 
 def test_without_images_or_predictions_there_are_no_examples(store, rows):
@@ -66,10 +66,14 @@ def test_without_images_or_predictions_there_are_no_examples(store, rows):
 def test_the_page_says_what_is_significant_and_what_is_no_difference(store, rows, images, tmp_path):
     verdicts = verdicts_of(store, rows)
     page = read_page(write_page(rows, tmp_path, examples=examples_of(store, rows, 2), verdicts=verdicts))
-    text = page.one("section", id="significance").text
-    assert "nc_ttt against ptbn: no difference at all" in text
-    assert "nc_ttt against source: +47.50" in text
-    assert "is significant" in page.one("section", id="short").text
+    lines = {
+        line.one("th").text: line.all("td")[0].text
+        for line in page.one("section", id="significance").one("tbody").all("tr")
+    }
+    assert lines["NC-TTT against PTBN"] == "no difference at all"
+    assert lines["NC-TTT against Source"].startswith("+47.50")
+    assert lines["NC-TTT against Source"].endswith("is significant")
+    assert "is significant" in page.one("section", id="methods").text
     assert "cannot be told" not in page.one("section", id="short").text
     sources = [image.attributes["src"] for image in page.one("section", id="examples").all("img")]
     assert all(base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG") for source in sources)
@@ -78,7 +82,8 @@ def test_the_page_says_what_is_significant_and_what_is_no_difference(store, rows
 
 def test_predictions_of_one_method_alone_prove_nothing(store, rows):
     store._base.execute("DELETE FROM predictions WHERE key = ?", (rows[0]["key"],))
-    assert {one.second.method for one in verdicts_of(store, rows)} == {"ptbn"}
+    assert "source" not in {one.second.method for one in verdicts_of(store, rows)}
+    assert {one.second.method for one in verdicts_of(store, rows) if one.first.method == "tent"} == {"ptbn"}
 
 
 def test_too_few_batches_give_no_interval(store, rows):

@@ -10,7 +10,8 @@ from typing import Any
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import AXES, Measurements, Row, corruptions_only, measurements
-from ncttt.report.names import Column, column_of, named_columns
+from ncttt.report.names import Column, column_of
+from ncttt.report.page.names import is_repeated, line_names, model_names, short_data
 from ncttt.report.shares import OWN_NORM, Share, shares_of_each_corruption, shares_of_rows
 from ncttt.report.table import Number, average
 
@@ -21,11 +22,13 @@ BESIDES = ("ece", "images_per_second", "steps_taken", "mended", "broken")  # ave
 class MethodLine:
     """One method in one setup: accuracy on each corruption and over all, and what its gain is made of.
 
-    `facets` are what the page is filtered by; `gain` is that over the same checkpoint without adaptation.
+    `facets` are what the page is filtered by; `gain` is that over the same checkpoint without adaptation. Charts leave
+    out what is `repeated`: a method on another checkpoint than the one that most lines of the setup are of.
     """
 
     name: str
     column: Column
+    repeated: bool
     facets: dict[str, str]
     rows: tuple[Row, ...]
     mean: Number | None
@@ -34,6 +37,17 @@ class MethodLine:
     besides: dict[str, float | None]
     share: Share | None
     share_of: tuple[Share, ...]
+
+    @property
+    def model(self) -> str:
+        """The name of its checkpoint."""
+        return self.facets["checkpoint"]
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Time per image, adaptation included."""
+        speed = self.besides["images_per_second"]
+        return 1000 / speed if speed else None
 
     @property
     def clean(self) -> Number | None:
@@ -54,13 +68,24 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """The title without what all have in common."""
-        return self.title.removeprefix("Accuracy (%) on ")
+        """The title without what all have in common, and without a path.
+
+        >>> Setup("Accuracy (%) on cifar10, severity 5", {}, {"data": "cifar10"}, (), (), ()).name
+        'CIFAR-10, severity 5'
+        """
+        data = self.facets["data"]
+        return short_data(data) + self.title.removeprefix(f"Accuracy (%) on {data}")
 
     @property
     def place(self) -> tuple[Any, ...]:
         """What tells it from other setups, whatever it is called."""
         return (self.facets["data"], *self.axes.values())
+
+    @property
+    def ranked(self) -> list[MethodLine]:
+        """The lines with a mean, the most accurate first."""
+        known = [(line.mean.mean, line) for line in self.lines if line.mean]
+        return [line for _, line in sorted(known, key=lambda pair: -pair[0])]
 
     @property
     def is_stream(self) -> bool:
@@ -87,14 +112,18 @@ def _check(row: Row) -> None:
 
 def _setups(rows: Sequence[Row]) -> list[Setup]:
     every = measurements(rows)
-    names = named_columns(column for measured in every for column in measured.accuracy)
-    return [_setup(measured, every, names) for measured in every]
+    models = model_names(column for measured in every for column in measured.names)
+    return [_setup(measured, every, models) for measured in every]
 
 
-def _setup(measured: Measurements, others: Sequence[Measurements], names: Mapping[Column, str]) -> Setup:
+def _setup(measured: Measurements, others: Sequence[Measurements], models: Mapping[str | None, str]) -> Setup:
     scored = tuple(corruptions_only(measured.corruptions)) or tuple(measured.corruptions)
     facets = {"data": measured.data} | {name: facet(name, measured.axes[name]) for name in AXES}
-    lines = [_line(measured, column, scored, others, names[column], facets) for column in measured.names]
+    names = line_names(measured.accuracy, models)
+    lines = [
+        _line(measured, column, scored, others, name, facets | {"checkpoint": models[column.checkpoint]})
+        for column, name in names.items()
+    ]
     return Setup(measured.title, measured.axes, facets, tuple(measured.corruptions), scored, tuple(lines))
 
 
@@ -123,7 +152,8 @@ def _line(
     return MethodLine(
         name,
         column,
-        dict(facets) | {"checkpoint": str(column.checkpoint or ""), "method": column.label},
+        is_repeated(column, list(measured.accuracy)),
+        dict(facets),
         rows,
         mean,
         None if column.method == "source" else _difference(mean, source),
