@@ -15,6 +15,7 @@ from ncttt.cli import main
 from ncttt.report import paper_accuracy, write_report
 from ncttt.report.page import Example, write_page
 
+LARGEST = 1.5e6  # bytes of a page
 # Names that SVG has inside a browser; nothing is fetched from there.
 NAMESPACES = {f"http://www.w3.org/{name}" for name in ("1999/xlink", "2000/svg", "2000/xmlns", "XML/1998/namespace")}
 PIXEL = bytes.fromhex(
@@ -157,6 +158,39 @@ def test_filters_are_labelled_and_tables_are_described(tmp_path):
     assert len(lines) == 44
     assert {line.attributes["data-severity"] for line in lines} == {"3", "5"}
     assert len(page.one("section", id="corruptions").all("table")[0].one("thead").all("th")) == 1 + 2 + 1 + 16
+
+
+def test_every_chart_has_a_description_and_its_numbers_as_a_table(tmp_path):
+    page = made(tmp_path, many_rows())
+    figures = page.all("figure")
+    assert len(figures) == 7
+    for figure in figures:
+        assert len(figure.one("div", role="img").attributes["aria-label"]) > 30
+        assert figure.one("details").all("table")
+    assert "JavaScript" in page.one("noscript").text
+    assert all("open" in part.attributes for part in page.all("details"))  # for readers without scripts
+
+
+def test_a_page_of_thousands_of_rows_is_small_enough_to_mail(tmp_path):
+    rows = [
+        one | {"seed": seed, "batch_size": size, "key": f"{one['key']}/{seed}/{size}"}
+        for one in many_rows()
+        for seed in range(3)
+        for size in (16, 64, 128)
+    ]
+    assert len(rows) > 5000
+    assert write_page(rows, tmp_path).stat().st_size < LARGEST
+    assert write_page(many_rows(), tmp_path).stat().st_size < 1e6
+
+
+@pytest.mark.parametrize("path", ["/home/me/models/last", "C:\\models\\last", "runs/last"])
+def test_a_path_is_in_the_details_and_nowhere_else(tmp_path, path):
+    page = made(tmp_path, [one | {"checkpoint": path, "key": f"{path}{one['key']}"} for one in page_rows()])
+    assert path in page.one("section", id="run").text
+    assert path not in page.one("script", type="application/json").text
+    assert path not in " ".join(head.text for name in ("h1", "h2", "h3", "h4", "th") for head in page.all(name))
+    assert {section.attributes["id"] for section in page.all("section") if path in section.text} == {"run", "repeat"}
+    assert "own model" in page.one("section", id="run").text
 
 
 def test_several_data_sets_share_a_page_and_several_tables_make_several_files(tmp_path):

@@ -50,6 +50,7 @@ function draw(box, width = box.clientWidth) {
   const lines = shown.sort((one, other) => one.mean - other.mean);  // the most accurate is drawn last, on top
   const any = HAS[kind]({ ...setup, lines });
   box.hidden = !any;
+  box.closest("section").hidden = !HAS[kind](setup);
   if (!any || !width) return;
   const look = lookOf(width), options = OPTIONS[kind](setup, lines, look, state.choices, data);
   tellCount(box, rowsShown(options, lines));

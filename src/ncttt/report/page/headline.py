@@ -162,7 +162,8 @@ def _clean(best: MethodLine, setup: Setup) -> str:
     source = next((line.clean for line in same if line.column.method == "source"), None)
     if best.clean is None or source is None or best.column.method == "source" or len(setup.corruptions) < 2:
         return ""
-    return f"On clean images {best.name} has {percent(best.clean.mean)}, the model without adaptation {percent(source.mean)}."
+    clean, before = percent(best.clean.mean), percent(source.mean)
+    return f"On clean images {best.name} has {clean}, the model without adaptation {before}."
 
 
 def _significance(best: MethodLine, verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -36,10 +36,11 @@ def short_method(label: str) -> str:
 def short_data(name: str) -> str:
     """A data set as a paper spells it; of a folder its last part.
 
-    >>> short_data("cifar10"), short_data("digits"), short_data("images/of/cats")
-    ('CIFAR-10', 'digits', 'cats')
+    >>> short_data("cifar10"), short_data("digits"), short_data("images/of my cats/")
+    ('CIFAR-10', 'digits', 'of my cats')
     """
-    return DATA.get(name) or _last_part(name) or name
+    folder = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
+    return DATA.get(name) or _last_part(folder) or folder or name
 
 
 def _last_part(text: str) -> str | None:

@@ -1,8 +1,9 @@
 // Sorting, filters, folding and printing. Without scripts the page shows every table, unsorted.
 function valueOf(row, column) {
   const cell = row.cells[column];
-  if (!("value" in cell.dataset)) return cell.textContent.trim();
-  return cell.dataset.value === "" ? null : Number(cell.dataset.value);
+  if (cell.matches("th, .text")) return cell.textContent.trim();
+  const value = parseFloat(cell.dataset.value ?? cell.textContent);
+  return Number.isNaN(value) ? null : value;
 }
 
 // What is missing comes last, whichever way round.

@@ -41,11 +41,11 @@ def of_corruptions(setup: Setup) -> str:
 
 def gain_on(setup: Setup, line: MethodLine, corruption: str) -> float | None:
     """Points over the same checkpoint without adaptation on one corruption."""
-    for other in setup.lines:
-        if (other.column.method, other.column.checkpoint) == ("source", line.column.checkpoint):
-            if corruption in other.each and corruption in line.each:
-                return line.each[corruption].mean - other.each[corruption].mean
-    return None
+    same = [other for other in setup.lines if other.column.checkpoint == line.column.checkpoint]
+    source = next((other for other in same if other.column.method == "source"), None)
+    if source is None or corruption not in source.each or corruption not in line.each:
+        return None
+    return line.each[corruption].mean - source.each[corruption].mean
 
 
 def of_shares(setup: Setup) -> str:
