@@ -10,8 +10,8 @@ from ncttt.data.corruptions import CLEAN
 from ncttt.report.names import spelled
 from ncttt.report.page.collect import Page, SetupView
 from ncttt.report.page.curves import Drift
+from ncttt.report.page.lines import MethodLine
 from ncttt.report.page.looks import Look
-from ncttt.report.page.setups import MethodLine
 from ncttt.report.shares import Share
 
 FAINT = -15.0  # points of gain, below which a method would squeeze all others into one end of an axis

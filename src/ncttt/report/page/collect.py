@@ -13,10 +13,11 @@ from ncttt.report.names import Column, corruption_order
 from ncttt.report.page.curves import Curve, Drift, curves_of, drifts_of
 from ncttt.report.page.evidence import Evidence, Stream
 from ncttt.report.page.headline import Finding, finding
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.page.looks import Look, looks_of
 from ncttt.report.page.names import short_data
 from ncttt.report.page.origin import Settings, about, grids_of, settings_of
-from ncttt.report.page.setups import MethodLine, Setup, setups_of
+from ncttt.report.page.setups import setups_of
 from ncttt.report.page.severities import Severities, severities_of
 from ncttt.report.page.takeaways import takeaways
 from ncttt.report.page.verdicts import Verdict

@@ -1,6 +1,5 @@
 // Data into options, continued: what has points or curves on two axes of numbers.
 
-const CROWD = 12;  // points, beyond which some labels give way
 const MOST_LABELS = 6;  // that find room at the ends of curves; the legend has all
 
 // Several curves over one axis, their names at their ends where there is room.
@@ -57,7 +56,8 @@ function steps(setup, lines, look) {
 }
 
 function cost(setup, lines, look) {
-  const shown = lines.filter((line) => known(line.mean) && line.milliseconds);
+  const timed = lines.filter((line) => known(line.mean) && line.milliseconds);
+  const shown = timed.sort((one, other) => one.milliseconds - other.milliseconds);
   const times = shown.map((line) => line.milliseconds);
   return {
     height: look.narrow ? 320 : 420,
@@ -68,12 +68,12 @@ function cost(setup, lines, look) {
     }),
     yAxis: valueAxis(look, { scale: true, name: "accuracy, %" }),
     tooltip: { trigger: "item", formatter: ({ seriesIndex }) => tipOf(shown[seriesIndex]) },
-    series: shown.map((line) => ({
+    series: shown.map((line, place) => ({
       type: "scatter", name: line.name, symbol: symbolOf(line), symbolSize: 13, color: look.of(line),
       data: [[line.milliseconds, line.mean]], itemStyle: { opacity: 1 },
-      labelLayout: { moveOverlap: "shiftY", hideOverlap: shown.length > CROWD },
+      labelLayout: { hideOverlap: true },
       label: {
-        show: true, position: "top", formatter: "{a}", color: look.ink, fontSize: 12, fontFamily: look.font,
+        show: true, position: place % 2 ? "bottom" : "top", formatter: "{a}", color: look.ink, fontSize: 12, fontFamily: look.font,
         width: look.narrow ? 90 : 190, overflow: "truncate",
       },
       emphasis: { focus: "series" }, blur: { itemStyle: { opacity: 0.15 }, label: { opacity: 0.15 } },

@@ -15,7 +15,8 @@ from ncttt.report.accuracy import Row
 from ncttt.report.names import column_of, corruption_order
 from ncttt.report.page.evidence import Example
 from ncttt.report.page.kept_images import kept_images, kept_originals, png
-from ncttt.report.page.setups import MethodLine, setups_of
+from ncttt.report.page.lines import MethodLine
+from ncttt.report.page.setups import setups_of
 from ncttt.report.shares import same_images
 
 

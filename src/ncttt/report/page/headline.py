@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.names import spelled
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.page.names import short_data
-from ncttt.report.page.setups import MethodLine, Setup
 from ncttt.report.page.verdicts import Verdict
 from ncttt.report.page.words import listed, percent, points
 from ncttt.report.shares import OWN_NORM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ncttt.report.page.setups import MethodLine, Setup
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.palette import OF_METHODS, SERIES
 
 # Names of style sheet colours for what does not learn; all others are series-1 to series-6.

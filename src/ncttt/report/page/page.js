@@ -86,11 +86,13 @@ function setUpPrinting() {
     for (const part of folded) part.open = true;
     before = root.dataset.theme;
     root.dataset.theme = "light";
+    drawLegends();
     drawAll(PAPER);
   });
   addEventListener("afterprint", () => {
     for (const part of folded) part.open = false;
     if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    drawLegends();
     drawAll();
   });
 }

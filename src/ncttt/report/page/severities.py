@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncttt.report.page.setups import MethodLine, Setup
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.table import average
 
 

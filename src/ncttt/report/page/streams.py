@@ -9,7 +9,8 @@ import numpy as np
 
 from ncttt.report.accuracy import Row, is_mixed
 from ncttt.report.page.evidence import Stream
-from ncttt.report.page.setups import MethodLine, Setup, setups_of
+from ncttt.report.page.lines import MethodLine, Setup
+from ncttt.report.page.setups import setups_of
 
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ncttt.report.names import spelled
 from ncttt.report.page.curves import Curve, Drift
 from ncttt.report.page.evidence import Stream
-from ncttt.report.page.setups import MethodLine, Setup
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.page.severities import Severities
 from ncttt.report.page.words import listed, percent, points
 from ncttt.report.table import average
@@ -32,6 +32,8 @@ def of_corruptions(setup: Setup) -> str:
             return f"{hero.name} has {percent(each[low])} on {spelled(low)}."
         return f"{hero.name} has {percent(each[high])} on {spelled(high)} and {percent(each[low])} on {spelled(low)}."
     most, least = max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__)
+    if points(gains[most]) == points(gains[least]):
+        return f"{hero.name} gains {points(gains[most])} points on every corruption."
     big, small = ("gains most", "least") if gains[most] > 0 else ("loses least", "most")
     return (
         f"{hero.name} {big} on {spelled(most)} ({points(gains[most])} points) and {small} on {spelled(least)} "

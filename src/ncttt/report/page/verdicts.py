@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ncttt.base.errors import InputError
 from ncttt.report.accuracy import AXES, Row
 from ncttt.report.names import Column
-from ncttt.report.page.setups import MethodLine, Setup, setups_of
+from ncttt.report.page.lines import MethodLine, Setup
+from ncttt.report.page.setups import setups_of
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.significance import Comparison, compare
 from ncttt.report.table import Number, in_points
