@@ -79,6 +79,7 @@ def test_charts_follow_the_theme_and_print_in_light(opened):
     assert ink() != light
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert ink() == light
+    assert not opened.evaluate("[...state.charts.values()].some((chart) => chart.getOption().animation)")
     assert opened.locator("[data-chart=ranking] svg").bounding_box()["width"] <= 700
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert ink() != light

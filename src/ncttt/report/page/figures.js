@@ -43,8 +43,9 @@ const SHOWS = {
   cost: (line) => known(line.mean) && line.milliseconds,
 };
 
-function draw(box, width = box.clientWidth) {
-  const kind = box.dataset.chart, setup = setupNow();
+// Paper has a width of its own, and nothing may move while it is printed.
+function draw(box, paper) {
+  const kind = box.dataset.chart, setup = setupNow(), width = paper || box.clientWidth;
   const filtered = Boolean(document.querySelector(`[data-legend="${kind}"]`));
   const shown = setup.lines.filter((line) => isChosen(line) && !(filtered && state.hidden.has(line.name)));
   const lines = shown.sort((one, other) => one.mean - other.mean);  // the most accurate is drawn last, on top
@@ -60,7 +61,7 @@ function draw(box, width = box.clientWidth) {
   if (!chart) state.charts.set(box, chart = echarts.init(box, null, { renderer: "svg" }));
   chart.resize({ width, height, silent: true });
   chart.setOption({
-    ...own, animation: !still.matches, animationDuration: 0, animationDurationUpdate: 300,
+    ...own, animation: !still.matches && !paper, animationDuration: 0, animationDurationUpdate: 300,
     textStyle: { fontFamily: look.font, color: look.ink },
     aria: { enabled: true, label: { description: setup.says[kind] || `${kind} of ${setup.name}` } },
     tooltip: {
@@ -79,7 +80,7 @@ function tellCount(box, shown) {
   if (place) place.textContent = shown ? `Shown are ${shown[0]} of ${shown[1]} methods. ` : "";
 }
 
-function drawAll(width) { for (const box of boxes()) draw(box, width); }
+function drawAll(paper) { for (const box of boxes()) draw(box, paper); }
 
 // Checkboxes that are the legend, too; one that is ticked in one chart is ticked in all.
 function drawLegends() {
