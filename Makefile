@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: help demo test test-network test-browser check results-check docs docs-check architecture package floors audit fuzz faults format clean
+.PHONY: help demo test test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 help:  ## list the targets
@@ -79,6 +79,15 @@ docs-check: $(DEV_READY)  ## run the commands and code that the pages show
 # The packages and who imports whom, from the contract in pyproject.toml; a test compares the picture with the code.
 architecture: $(DEV_READY)  ## draw docs/images/architecture.svg from the imports
 	$(BIN)/python docs/architecture.py
+
+# The charting library of the report page, from the exact versions of charts/package-lock.json. What it builds is
+# committed, so that only a change of version or of parts needs npm.
+VENDOR := src/ncttt/report/page/vendor
+charts:  ## build the charting library of the report page
+	cd charts && npm ci --no-audit --no-fund && npm run build
+	cp charts/node_modules/echarts/LICENSE charts/node_modules/echarts/NOTICE $(VENDOR)
+	cp charts/node_modules/echarts/licenses/LICENSE-d3 $(VENDOR)
+	cp charts/node_modules/zrender/LICENSE $(VENDOR)/LICENSE-zrender
 
 # Wheel and source distribution into dist/, checked, and the wheel used in an environment that has no other ncttt.
 package: $(DEV_READY)  ## build the wheel and source distribution, and try the wheel

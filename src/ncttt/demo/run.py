@@ -68,8 +68,13 @@ def run_demo(
         outcome = benchmark.run_grid(grid, store, predictions=True)
         benchmark.raise_failures(outcome.failures)
         rows = outcome.rows
-        examples, verdicts = page.examples_of(store, rows, EXAMPLES), page.verdicts_of(store, rows)
-    written = page.write_page(rows, out, title=f"Every method on shifted {data}", examples=examples, verdicts=verdicts)
+        found: dict[str, Any] = {
+            "examples": page.examples_of(store, rows, EXAMPLES),
+            "shifts": page.shifts_of(store, rows),
+            "streams": page.streams_of(store, rows),
+            "verdicts": page.verdicts_of(store, rows),
+        }
+    written = page.write_page(rows, out, title=f"Every method on shifted {data}", **found)
     return Demo(rows, demo.demo_table(rows, rows[0]["checkpoint"]), written)
 
 
