@@ -41,7 +41,7 @@ def labels_under(names: Sequence[str], width: int) -> str:
     >>> labels_under(["Gaussian noise", "fog"], 12)
     '│Gaus…│fog  '
     """
-    ends = [number * width // len(names) for number in range(len(names) + 1)]
+    ends = [-(-number * width // len(names)) for number in range(len(names) + 1)]  # where `columns_of` begins
     return "".join("│" + _cut(name, right - left - 1) for name, left, right in zip(names, ends, ends[1:], strict=False))
 
 

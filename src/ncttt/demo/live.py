@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ncttt.demo.stream import DemoStream
 
 SIDE = 10  # characters left of the bars
-LOOKS = {"frozen": "red", "adapted": "green"}
+LOOKS = {"frozen": "red", "adapted": "cyan"}  # which eyes that see no red tell apart, too
 EVERY = "100 % of batches"  # the widest cell of the alarm
 SMALLEST = 1e-300  # of a probability: what is smaller is drawn as this
 
@@ -53,7 +53,7 @@ class View:
         from rich.panel import Panel
 
         width = max(len(self.domains), options.max_width - 4 - SIDE)
-        parts = [self._now(), *self._accuracies(width), *self._signal(width), self._axis(width), "", self._table()]
+        parts = [self._now(), "", *self._accuracies(width), *self._signal(width), self._axis(width), "", self._table()]
         below = "no labels are given to the models; they only score"
         yield Panel(Group(*parts), title=_plain(self.title, "bold"), subtitle=_plain(below), padding=(0, 1))
 
@@ -66,7 +66,7 @@ class View:
         last = self.records[-1]
         text.append(f"   now: {spelled(last.corruption)}")
         text.append("   ")
-        return text.append(" DRIFT ALARM ", "bold white on red") if last.alarm else text.append("no alarm", "green")
+        return text.append(" DRIFT ALARM ", "bold white on red") if last.alarm else text.append("no alarm", "dim")
 
     def _accuracies(self, width: int) -> Iterator[Text]:
         for name, colour in LOOKS.items():
