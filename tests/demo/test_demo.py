@@ -5,11 +5,11 @@ import json
 import pytest
 
 import ncttt
-from ncttt.benchmark.drifting import summaries
+from ncttt.benchmark.drifting import DOMAINS, summaries
 from ncttt.cli import main
 from ncttt.demo import cifar10_grid, demo_table, digits_grid, run_demo, trainings
 from ncttt.demo.setups import SETUPS
-from ncttt.demo.table import shown_name
+from ncttt.demo.table import explained, shown_name
 from ncttt.demo.trainings import METHODS, method_job, start_job
 from ncttt.report.table import MISSING, cell_text
 from report.report_rows import row
@@ -116,3 +116,15 @@ def test_an_interrupted_demonstration_says_how_to_go_on(tmp_path, capsys, monkey
     monkeypatch.setattr("ncttt.demo.stream.follow", interrupt)
     assert main(["demo", "--out", str(tmp_path)]) == 130
     assert "The same command goes on from here" in capsys.readouterr().err
+
+
+def test_every_column_is_explained_in_a_line_that_no_terminal_wraps():
+    lines = explained([row("source", "clean", 0.99)]).splitlines()
+    columns = demo_table([row("source", "clean", 0.99), row("source", "fog", 0.3)], plain="small").columns
+    named = {line[:14].strip() for line in lines}
+    assert named == {"method", "Clean, ..."} | (set(columns) - {"Clean", "Fog"})
+    assert max(map(len, lines)) <= 80
+
+
+def test_cifar10_drifts_as_the_figure_of_a_drifting_stream_does():
+    assert SETUPS["cifar10"].shifts == DOMAINS[1:-1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ncttt.benchmark.intervals import Difference
-from ncttt.demo.verdict import ranking, verdict, worth_of_steps
+from ncttt.demo.verdict import in_points, ranking, verdict, worth_of_steps
 from report.report_rows import row
 
 WORSE, SAME, BETTER = Difference(-0.02, -0.03, -0.01), Difference(0.01, -0.01, 0.03), Difference(0.02, 0.01, 0.03)
@@ -27,6 +27,10 @@ def test_only_an_interval_without_zero_makes_a_winner(gap, said):
 def test_steps_are_worth_something_if_their_interval_leaves_out_zero():
     assert worth_of_steps(BETTER).endswith("which is significant.")
     assert worth_of_steps(SAME).endswith("statistically indistinguishable from nothing.")
+
+
+def test_no_difference_has_no_sign_of_a_loss():
+    assert in_points(Difference(-0.0001, -0.01, 0.01)) == "+0.0 points (95 % interval -1.0 to +1.0)"
 
 
 class Predictions:

@@ -93,14 +93,16 @@ class ProgressDisplay:
             def render(self, task: progress.Task) -> Text:
                 return Text(task.fields["state"], no_wrap=True, overflow="ellipsis")
 
-        whole = {"table_column": Column(no_wrap=True)}
-        counted = [progress.MofNCompleteColumn(**whole)]
-        sized = [progress.DownloadColumn(**whole), progress.TransferSpeedColumn(**whole)]
+        def whole() -> Column:
+            return Column(no_wrap=True)
+
+        counted = [progress.MofNCompleteColumn(table_column=whole())]
+        sized = [progress.DownloadColumn(table_column=whole()), progress.TransferSpeedColumn(table_column=whole())]
         return progress.Progress(
             progress.TextColumn(self.unit),
-            progress.BarColumn(20, **whole),
+            progress.BarColumn(20, table_column=whole()),
             *(sized if self.unit == "bytes" else counted),
-            progress.TimeRemainingColumn(**whole),
+            progress.TimeRemainingColumn(table_column=whole()),
             State(),
             console=Console(stderr=True),
         )

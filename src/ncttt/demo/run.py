@@ -10,20 +10,20 @@ from typing import Any, Literal
 from ncttt import benchmark, demo, report
 from ncttt import data as data_sets
 from ncttt.base.errors import InputError
-from ncttt.benchmark.drifting import DriftRecord
 from ncttt.benchmark.grid import Grid
 from ncttt.demo.setups import BATCH
-from ncttt.demo.stream import DemoStream
 from ncttt.report import page
 
 EXAMPLES = 12  # images on the page
+# A DriftRecord and a DemoStream: the help reads these types, and must not wait for torch.
+Record = Stream = Any
 
 
 @dataclass(frozen=True)
 class Demo:
     """What the demonstration gave: records of the stream, rows, the table of methods, a verdict and the page."""
 
-    records: list[DriftRecord]
+    records: list[Record]
     rows: list[dict[str, Any]]
     table: report.Table
     verdict: str
@@ -40,12 +40,13 @@ def run_demo(
     root: str | None = None,
     out: str = "runs/demo",
     tell: Callable[[str], None] = lambda text: None,
-    watch: Callable[[DemoStream], list[DriftRecord]] = list,
+    watch: Callable[[Stream], list[Record]] = list,
 ) -> Demo:
     """Show a drifting stream to a model, then compare every method; what is done in `out` is not done again.
 
     Args:
         data: digits, which come with the package, or cifar10 (first: ncttt data get cifar10) with the shipped models.
+            The shifts of digits were chosen on validation images, where methods differ most (study/demo_shifts.py).
         pretrained: Take the shipped model of digits instead of training; methods with other branches are left out.
         epochs: Passes over the training digits; the model of each method then takes a quarter as many.
         images: Test images of each kind.
@@ -53,10 +54,11 @@ def run_demo(
         root: Where CIFAR-10 lies.
         out: Folder for models, rows and the page.
         tell: Called with a line for each stage and training.
-        watch: Called with the stream, to iterate over it and return its records.
+        watch: Called with the `DemoStream`, to iterate over it and return its records.
     """
-    if images < 1 or epochs < 1:  # asked before anything is shown
-        raise InputError(f"images and epochs must be at least 1; found {images} and {epochs}")
+    for name, value in {"images": images, "epochs": epochs}.items():  # asked before anything is shown
+        if value < 1:
+            raise InputError(f"{name} must be positive; found {value}")
     records = watch(demo.demo_stream(data, images, seed, root))
     tell(demo.finding(records))
     grid = _grid(data, pretrained, epochs, images, seed, root, out, tell)

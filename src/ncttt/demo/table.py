@@ -15,7 +15,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 # Lines of at most 80 characters, so that no terminal wraps them.
 EXPLAINED = {
-    "method": "frozen is the classifier as trained, PTBN with batch statistics alone",
+    "method": "frozen: as trained, without adaptation; PTBN: batch statistics",
     "Clean, ...": "accuracy in percent on {images} images each, batches of {batch}, no labels",
     "mean": "accuracy over the three shifts, without the clean images",
     "gain": "points of the mean over the same model without adaptation",

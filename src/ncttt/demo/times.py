@@ -13,13 +13,14 @@ from torch import Tensor
 
 from ncttt.adapt.adapter import Adapter
 from ncttt.adapt.small_batches import SmallBatchWarning
+from ncttt.base.progress import ProgressDisplay
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.cells import cells_of
 from ncttt.benchmark.grid import Grid
 from ncttt.methods.settings import method_from
 from ncttt.zoo.checkpoint import load
 
-ROUNDS = 5  # after one that warms up
+ROUNDS = 3  # after one that warms up
 FROZEN = "source"
 
 
@@ -34,7 +35,8 @@ def relative_times(grid: Grid, images: Tensor, rounds: int = ROUNDS) -> dict[str
     before = torch.get_num_threads()
     torch.set_num_threads(grid.threads)
     try:
-        return ratios([_round(adapters, images) for _ in range(rounds + 1)][1:])
+        with ProgressDisplay("rounds", rounds + 1, lines=False) as display:
+            return ratios([_round(adapters, images, display) for _ in range(rounds + 1)][1:])
     finally:
         torch.set_num_threads(before)
 
@@ -48,8 +50,10 @@ def ratios(turns: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: statistics.median(turn[name] / turn[FROZEN] for turn in turns) for name in turns[0]}
 
 
-def _round(adapters: Mapping[str, Any], images: Tensor) -> dict[str, float]:
-    return {name: _seconds(adapter, images) for name, adapter in adapters.items()}
+def _round(adapters: Mapping[str, Any], images: Tensor, display: ProgressDisplay) -> dict[str, float]:
+    seconds = {name: _seconds(adapter, images) for name, adapter in adapters.items()}
+    display.advance()
+    return seconds
 
 
 def _seconds(adapter: Any, images: Tensor) -> float:

@@ -60,7 +60,7 @@ def in_points(gain: Difference) -> str:
     >>> in_points(Difference(0.021, 0.01, 0.032)), in_points(Difference(0.021, -1.0, 1.0))
     ('+2.1 points (95 % interval +1.0 to +3.2)', '+2.1 points (too few batches for an interval)')
     """
-    mean, low, high = (100 * value for value in gain)
+    mean, low, high = (round(100 * value, 1) + 0.0 for value in gain)  # + 0.0: no "-0.0"
     interval = f"95 % interval {low:+.1f} to {high:+.1f}" if gain.has_interval else "too few batches for an interval"
     return f"{mean:+.1f} points ({interval})"
 

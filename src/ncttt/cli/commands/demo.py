@@ -18,9 +18,6 @@ GROUP = "begin"
 def demo(*, json: bool = False, **options: Any) -> None:
     """Show a frozen and an adapting model on a stream that drifts, then compare all methods on the same shifts.
 
-    The shifts of digits were chosen on validation images: where the frozen model fails, batch statistics mend a part,
-    and the methods differ most. study/demo_shifts.py has the rule.
-
     Args:
         json: Print the rows as JSON, for scripts.
     """
@@ -47,8 +44,10 @@ def _tell(text: str) -> None:
 
 
 def _wrapped(text: str) -> str:
-    """A sentence in lines of whole words, as wide as the terminal."""
-    return textwrap.fill(text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    """A sentence in lines of whole words, as wide as the terminal; a number keeps its percent sign."""
+    width = shutil.get_terminal_size().columns
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    return textwrap.fill(kept, width, break_long_words=False, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
 
 
 NEXT = {
