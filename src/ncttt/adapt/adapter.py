@@ -17,7 +17,7 @@ from ncttt.adapt.batch import AdaptableModel, Adaptation, Trace
 from ncttt.adapt.protocols import Protocol, protocol_of
 from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
-from ncttt.adapt.turns import Turn, in_turn
+from ncttt.adapt.turns import Turn, in_turn, leaving_buffers
 from ncttt.base.errors import InputError
 from ncttt.base.numbers import check_rate, check_seed
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
@@ -27,6 +27,7 @@ from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate, Look
 from ncttt.model.norm import Policy, moves_buffers
 from ncttt.model.snapshot import Snapshot
+from ncttt.model.taps import check_copy, check_eager
 
 if TYPE_CHECKING:
     from ncttt.model.baked import Baked
@@ -112,6 +113,7 @@ class Adapter(StreamModule):
     @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
+    @leaving_buffers
     def predict_at(self, steps: Sequence[int], images: Tensor) -> Tensor:
         """Logits `(len(steps), B, classes)` after each of those numbers of steps, from one adaptation to the images.
 
@@ -134,6 +136,7 @@ class Adapter(StreamModule):
     @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
+    @leaving_buffers
     def shift(self, images: Tensor, norm: Policy | None = None) -> Tensor:
         """In-distribution probability `(B,)` of each image under the branch as it stands; to watch drift use `Monitor`.
 
@@ -149,6 +152,7 @@ class Adapter(StreamModule):
     @in_turn
     @torch.inference_mode(False)
     @torch.no_grad()
+    @leaving_buffers
     def bake(self, images: Tensor | None = None) -> Baked:
         """A plain frozen module with the adapted weights and statistics in it, which predicts the last batch alike.
 
@@ -266,7 +270,9 @@ class Adapter(StreamModule):
 
 
 def _own(model: Branched, method: Method, copied: bool) -> Branched:
+    check_eager(model)
     own = deepcopy(model) if copied else shallow(model)
+    check_copy(own.classifier)
     own._modules = dict(own._modules)  # a shallow copy shares all tensors, but neither method nor memory
     own.method = method
     return own.eval()

@@ -11,6 +11,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import counted
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, batch_share
@@ -123,7 +124,25 @@ def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
     if max(map(batch_share, pair)) > 0 and not model.batch_norms():
         warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
         return "source", "source"
+    if max(map(batch_share, pair)) > 0:
+        _name_other_statistics(norm, model)
     return pair
+
+
+def _name_other_statistics(norm: Norm, model: Branched) -> None:
+    """Warn of layers that keep statistics and look like a BatchNorm, but are none that a policy can govern."""
+    governed = set(model.batch_norms())
+    others = [
+        f"{name!r} ({type(layer).__name__})"
+        for name, layer in model.classifier.named_modules()
+        if layer not in governed and isinstance(getattr(layer, "running_mean", None), Tensor)
+    ]
+    if others:
+        warnings.warn(
+            f"norm={norm!r} changes only BatchNorm layers of PyTorch and their subclasses; "
+            f"{counted(len(others), 'other layer')} will use source statistics, first {others[0]}",
+            stacklevel=5,
+        )
 
 
 def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:

@@ -63,10 +63,12 @@ class AdaptableModel:
 
     def predict(self, images: Tensor) -> Prediction:
         """Logits, and the score of the same pass where the method has one."""
-        with statistics(self.model.batch_norms(), predicting(self.norm[1])):
+        with statistics(self.model.batch_norms(), predicting(self.norm[1])) as applied:
             if self.model.branch is not None and self.predicts_by_forward:
-                return Prediction(*self._score(images))
-            prediction = self.method.predict(self.model, images)
+                prediction = Prediction(*self._score(images))
+            else:
+                prediction = self.method.predict(self.model, images)
+            applied.check_ran()
             return prediction if isinstance(prediction, Prediction) else Prediction(prediction)
 
     @property
@@ -85,8 +87,9 @@ class AdaptableModel:
         """Make the passes of a running policy, unless the gradient passes move the buffers."""
         stepped = self.optimizer is not None and moves_buffers(self.norm[0])
         if moves_buffers(self.norm[1]) and not stepped:
-            with statistics(self.model.batch_norms(), self.norm[1]):
+            with statistics(self.model.batch_norms(), self.norm[1]) as applied:
                 self.model(images)
+                applied.check_ran()
 
     def _score(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         logits, features = self.model.forward_with_features(images)

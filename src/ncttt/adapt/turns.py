@@ -1,4 +1,4 @@
-"""Turns: threads that share one adapter use it one after another."""
+"""Turns: threads that share one adapter use it one after another, and each leaves it as the next may expect it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from threading import RLock
 from typing import Any, TypeVar
+
+from ncttt.model.modes import buffers_kept
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,3 +37,14 @@ def in_turn(method: Function) -> Function:
             return method(self, *args, **settings)
 
     return waiting  # type: ignore[return-value]
+
+
+def leaving_buffers(method: Function) -> Function:
+    """A method of an adapter that leaves all buffers of its classifier alone but those that move with the stream."""
+
+    @wraps(method)
+    def leaving(self: Any, *args: Any, **settings: Any) -> Any:
+        with buffers_kept(self.model.classifier, self._state.snapshot.live.values()):
+            return method(self, *args, **settings)
+
+    return leaving  # type: ignore[return-value]

@@ -7,11 +7,11 @@ from ncttt.base.errors import InputError, Unreachable
 from ncttt.base.locks import alone_with
 from ncttt.data.files.archives import put_in_place, scratch, unpack
 from ncttt.data.files.arrays import MAKING, check_made
-from ncttt.data.files.checksums import mismatches
-from ncttt.data.files.download import Progress, download
+from ncttt.data.files.checksums import file_hash, keep_hash, kept_hashes, mismatches
+from ncttt.data.files.download import Progress, WrongChecksum, download
 from ncttt.data.files.folders import folder
 from ncttt.data.files.image_files import LazyImages
-from ncttt.data.sets.base import OK, DataSet, Findings, data_root
+from ncttt.data.sets.base import OK, DataSet, Download, Findings, data_root
 from ncttt.data.sets.registry import DATA_SETS, data_set
 
 Said = Callable[[str], None]
@@ -80,13 +80,39 @@ def _from_home(chosen: DataSet, folder: Path, progress: Progress | None, say: Sa
         if item.part and target.is_dir():
             continue
         say(f"fetching {item.url}")
+        kept = folder.with_name(f"{folder.name}.checksums.json")
+        known = item.hash or _first_hash(item, kept, say)
+        # An archive waits beside the folder, so that an interrupted download can go on next time.
+        place = (target.parent if chosen.archive else folder) / item.file
+        file = _download(item, place, known, kept, progress)
+        digest = file_hash(file, "sha256") if known is None else None
         if chosen.archive:
-            # The archive waits beside the folder, so that an interrupted download can go on next time.
-            archive = download(item.url, target.parent / item.file, item.hash, progress=progress)
-            _unpack_archive(archive, target, chosen, item.hash)
-            archive.unlink()
-        else:
-            download(item.url, folder / item.file, item.hash, progress=progress)
+            _unpack_archive(file, target, chosen, known)
+            file.unlink()
+        if digest is not None:
+            keep_hash(kept, item.url, digest)
+
+
+def _first_hash(item: Download, kept: Path, say: Said) -> str | None:
+    """What the address gave when it was fetched first."""
+    first = kept_hashes(kept).get(item.url)
+    verified = (
+        f"the file must be that of the first fetch ({kept})" if first else f"that of this fetch is kept in {kept}"
+    )
+    say(f"its home publishes no checksum: {verified}")
+    return first
+
+
+def _download(item: Download, place: Path, known: str | None, kept: Path, progress: Progress | None) -> Path:
+    try:
+        return download(item.url, place, known, progress=progress)
+    except WrongChecksum as error:
+        if item.hash is not None:
+            raise
+        raise WrongChecksum(
+            f"{error}; it is not the file that was fetched first: if its publisher has changed it, remove its line "
+            f"from {kept}"
+        ) from error
 
 
 def _unpack_archive(archive: Path, target: Path, chosen: DataSet, known_hash: str | None) -> None:
@@ -97,7 +123,7 @@ def _unpack_archive(archive: Path, target: Path, chosen: DataSet, known_hash: st
             _require(aside / target.name, chosen, str(archive))
             put_in_place(aside / target.name, target)
     except InputError:
-        # Without a published hash this may be any page a server sends; kept, it would be taken for the set again.
+        # Without a hash this may be any page a server sends; kept, it would be taken for the set again.
         if known_hash is None:
             archive.unlink()
         raise

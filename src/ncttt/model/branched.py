@@ -49,6 +49,7 @@ class Branched(nn.Module):
         std: Sequence[float] | None = None,
     ):
         super().__init__()
+        check_eager(classifier)
         self.classifier = classifier
         self.branch: nn.Module | None = None
         self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
@@ -71,8 +72,6 @@ class Branched(nn.Module):
             raise InputError(f"mean and std go together; found mean={mean}, std={std}")
         if not bool((self.std > 0).all() and (self.mean.abs() <= 1).all()):
             raise InputError(f"std must be positive and mean that of images in [0, 1]; found mean={mean}, std={std}")
-        if self.layers:
-            check_eager(classifier)
         if len(set(self.layers)) < len(self.layers):
             raise InputError(f"each layer is tapped once; found {self.layers}")
         for name in self.layers:
@@ -234,7 +233,6 @@ def attach(
     model = Branched(classifier, None if layer == AUTO else layer, method, mean, std)
     model.check_images(example)
     if layer == AUTO:
-        check_eager(classifier)
         model.layer = last_stage(classifier, model._normalised(example[:2].to(model.mean)))
     with evaluating(classifier), torch.no_grad():
         logits, features = model.forward_with_features(example[:2].to(model.mean))

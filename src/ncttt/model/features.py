@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched, Features
-from ncttt.model.taps import Tap, check_eager
+from ncttt.model.taps import Tap
 
 
 def as_tuple(features: Features) -> tuple[Tensor, ...]:
@@ -34,7 +34,6 @@ def penultimate_features(model: Branched, images: Tensor, layer: str | None = No
 
     Maps and tokens are averaged over their positions.
     """
-    check_eager(model.classifier)
     if layer is not None:
         with Tap(model.classifier, (layer,)) as tap:
             logits = model(images)

@@ -13,10 +13,13 @@ A policy is a short string, so that it reads the same in code, configuration and
 Only a running policy changes buffers, in place.
 """
 
+from __future__ import annotations
+
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,6 +27,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import counted
 
 Policy = str
 KNOWN = (
@@ -131,12 +135,14 @@ def _rule(policy: Policy) -> _Rule:
 
 
 @contextmanager
-def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
+def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[Applied]:
     """Let BatchNorm layers use the statistics of a policy inside the `with` block, whatever mode they are in.
 
     Gradients flow through the batch's part of the statistics. A layer that sees a single value per channel has no
     variance to take, so it keeps its source statistics. Under a running policy one pass moves the buffers as far as all
     of its passes would: without a step between them, each of them sees the same statistics.
+
+    What it gives can tell whether any layer ran.
     """
     rule = _rule(policy)
     if rule.alpha > 0 and not layers:
@@ -151,7 +157,7 @@ def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
             hook.rule = rule
         for layer in layers:
             layer.training, layer.track_running_stats = False, False
-        yield
+        yield Applied(policy, len(layers), {inner, *outer})
     finally:
         for handle in handles:
             handle.remove()
@@ -165,10 +171,11 @@ class _Hook:
     """A hook before a BatchNorm: chooses its mode, or changes its input for a blend."""
 
     def __init__(self, rule: _Rule):
-        self.rule = rule
+        self.rule, self.ran = rule, False
 
     def __call__(self, layer: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor | None:
         assert isinstance(layer, _BatchNorm)
+        self.ran = True
         alpha, momentum = self.rule
         has_variance = inputs[0].numel() > inputs[0].shape[1]
         # In training mode without tracking, PyTorch normalises by the batch and leaves the buffers alone.
@@ -176,6 +183,24 @@ class _Hook:
         layer.track_running_stats = momentum is not None
         layer.momentum = layer.momentum if momentum is None else momentum
         return _blended(layer, inputs[0], alpha) if 0 < alpha < 1 and has_variance else None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A policy that has been set in some layers, and the hooks that apply it."""
+
+    policy: Policy
+    layers: int
+    hooks: set[_Hook]
+
+    def check_ran(self) -> None:
+        """Raise an `InputError` if a whole forward ran none of the layers: somebody else's ran, or they are unused."""
+        if self.layers and batch_share(self.policy) > 0 and not any(hook.ran for hook in self.hooks):
+            raise InputError(
+                f"statistics {self.policy!r} changed nothing: the network has {counted(self.layers, 'BatchNorm layer')}"
+                ", but its forward ran none of them (it may run a compiled function, or modules of another network); "
+                "use norm='source', or pass a network whose own layers run"
+            )
 
 
 def _blended(layer: _BatchNorm, features: Tensor, alpha: float) -> Tensor:

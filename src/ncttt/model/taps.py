@@ -4,7 +4,8 @@ A prefix pass ends as soon as the last tapped layer has run: nothing after it is
 the batch. It is done by raising through the forward, so it works with any control flow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -12,6 +13,9 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError, nearest
 from ncttt.base.words import kind_of
+
+WRAPPERS = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel")
+COMPILED = "_torchdynamo_orig_callable"  # what torch.compile leaves on the functions that it makes
 
 
 class _Reached(BaseException):
@@ -95,13 +99,75 @@ def find_layer(module: nn.Module, name: str) -> nn.Module:
 
 
 def check_eager(module: nn.Module) -> None:
-    """Raise an `InputError` for wrappers that run another program than the module's own forward."""
-    if isinstance(module, torch.jit.ScriptModule):
-        raise InputError("a scripted or traced module cannot be tapped; pass the eager module it was made from")
-    if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        raise InputError(f"{kind_of(module)} cannot be tapped; pass the module inside it, net.module")
-    if hasattr(module, "_orig_mod"):
-        raise InputError("a compiled module cannot be tapped; pass the eager module inside it, net._orig_mod")
+    """Raise an `InputError` that names the first part that runs another program than its module's own forward.
+
+    Taps, statistics policies and steps hook layers and switch modes for the length of a call. A compiled, scripted or
+    exported graph was recorded without them and would go on as it was recorded, and nothing would say so.
+    """
+    for name, part in module.named_modules():
+        path = f"net.{name}" if name else "net"
+        reason = _reason(part, path)
+        if reason is not None:
+            found, remedy = reason
+            raise InputError(f"{f'layer {name!r}' if name else 'the network'} is {found}; {remedy}")
+
+
+def check_copy(module: nn.Module) -> None:
+    """Raise an `InputError` for a copy that would run the modules of its original: a function is never copied."""
+    own = set(module.modules())
+    for name, part in module.named_modules():
+        forward = vars(part).get("forward")
+        if isinstance(forward, FunctionType) and not all(inside in own for inside in _modules_of(forward)):
+            where = f"layer {name!r}" if name else "the network"
+            raise InputError(
+                f"{where} has a forward that was replaced by a function, which would run the original in place of its "
+                "copy; give copy=False, or define the forward in a class"
+            )
+
+
+def _reason(part: nn.Module, path: str) -> tuple[str, str] | None:
+    """What a module is instead of eager, and what to do about it."""
+    kind = type(part)
+    if isinstance(part, torch.jit.ScriptModule):
+        return "scripted or traced", "pass the eager module it was made from"
+    if any(base.__name__ in WRAPPERS for base in kind.__mro__):
+        return kind_of(part), f"pass the module inside it, {path}.module"
+    if hasattr(part, "_orig_mod"):
+        return "compiled", f"pass the eager module inside it, {path}._orig_mod; what Adapter.bake gives can be compiled"
+    if part._compiled_call_impl is not None or any(hasattr(member, COMPILED) for member in _members(part)):
+        return "compiled", "pass the network as it was before torch.compile; what Adapter.bake gives can be compiled"
+    if isinstance(part, torch.fx.GraphModule) and _is_exported(part):
+        return "exported, its layers dissolved into operations", "pass the module it was exported from"
+    if kind.__module__.startswith("torch.") and ".quantized" in kind.__module__:
+        return (
+            f"quantised ({kind.__name__})",
+            "pass it in floating point, and quantise what Adapter.bake gives",
+        )
+    tensors = (*part._parameters.values(), *part._buffers.values())
+    if any(tensor is not None and nn.parameter.is_lazy(tensor) for tensor in tensors):
+        return f"not initialised yet ({kind.__name__})", "run the network on a batch first"
+    return None
+
+
+def _members(part: nn.Module) -> Iterator[Any]:
+    """What a module has of its own, and the functions of its class, as far as those are not PyTorch's."""
+    yield from vars(part).values()
+    for base in type(part).__mro__:
+        if not base.__module__.startswith("torch."):
+            yield from vars(base).values()
+
+
+def _is_exported(part: torch.fx.GraphModule) -> bool:
+    return any(isinstance(node.target, torch._ops.OpOverload) for node in part.graph.nodes)
+
+
+def _modules_of(function: FunctionType) -> Iterator[nn.Module]:
+    """The modules that a function holds on to."""
+    for cell in function.__closure__ or ():
+        held = cell.cell_contents
+        held = held.__self__ if isinstance(held, MethodType) else held
+        if isinstance(held, nn.Module):
+            yield held
 
 
 def logits_of(output: Any) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError
 from ncttt.methods.source import Source
 from ncttt.model.branched import Branched
-from ncttt.model.taps import check_eager
+from ncttt.model.taps import check_copy, check_eager
 from ncttt.monitor.calibration import BRANCH, CERTAINTY, FEATURES, Calibration, calibration_of
 from ncttt.monitor.looking import Look, look_at
 from ncttt.monitor.stored import read_calibration, write_calibration
@@ -148,10 +148,10 @@ def _own(model: nn.Module, mean: Sequence[float] | None, std: Sequence[float] | 
         )
     if isinstance(model, Branched) and (mean is not None or std is not None):
         raise InputError("this model has a normalisation of its own; leave mean and std out")
+    check_eager(model)
     own = deepcopy(model) if copied else model
-    own = own if isinstance(own, Branched) else Branched(own, None, Source(), mean, std)
-    check_eager(own.classifier)
-    return own
+    check_copy(own)
+    return own if isinstance(own, Branched) else Branched(own, None, Source(), mean, std)
 
 
 def _share(scores: Tensor, two_sided: bool = False) -> Tensor:

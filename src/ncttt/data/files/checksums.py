@@ -1,8 +1,12 @@
-"""Hashes of files, and the check of a folder against a table of them."""
+"""Hashes of files, the check of a folder against a table of them, and the hashes that a first fetch leaves."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
+
+from ncttt.base.files import replace_file
+from ncttt.base.schema import check_keys, matching, read_json
 
 
 def file_hash(path: Path, algorithm: str = "md5") -> str:
@@ -28,3 +32,19 @@ def mismatches(folder: Path, hashes: Mapping[str, str]) -> dict[str, str]:
         elif (digest := file_hash(path, expected.partition(":")[0])) != expected:
             wrong[name] = f"expected {expected}, found {digest}"
     return wrong
+
+
+def kept_hashes(path: Path) -> dict[str, str]:
+    """The hashes by address that earlier fetches have left in a file; none where there is no such file."""
+    if not path.is_file():
+        return {}
+    kept = read_json(path)
+    rule = matching("sha256:[0-9a-f]{64}", "sha256: and 64 hexadecimal digits")
+    check_keys(kept, dict.fromkeys(kept, rule) if isinstance(kept, dict) else {}, str(path))
+    return kept
+
+
+def keep_hash(path: Path, url: str, digest: str) -> None:
+    """Remember what an address gave."""
+    kept = kept_hashes(path) | {url: digest}
+    replace_file(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())

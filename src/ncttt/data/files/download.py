@@ -1,13 +1,20 @@
-"""Fetch one file over HTTP: checked by its hash, resumed after a break, and in place only when it is complete."""
+"""Fetch one file over HTTPS: checked by its hash, resumed after a break, and in place only when it is complete.
 
+Plain HTTP, which anybody on the way can change, is refused, also where a server redirects to it. The one exception is
+an address of this machine, such as http://127.0.0.1:8000/set.tar.
+"""
+
+import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pooch
 import requests
 import urllib3
+from requests.adapters import HTTPAdapter
 
 from ncttt.base.errors import InputError, Unreachable
 from ncttt.base.files import name_the_file
@@ -17,6 +24,10 @@ CONNECT_SECONDS = 5
 SILENCE_SECONDS = 30
 ATTEMPTS = 4
 CHUNK = 1 << 15  # what a break loses at most
+
+
+class WrongChecksum(InputError):
+    """What arrived is not the file that was asked for."""
 
 
 def download(
@@ -37,7 +48,7 @@ def download(
         raise
     except ValueError as error:
         # pooch has thrown the file away: keeping wrong bytes would only make the next attempt fail as well.
-        raise InputError(f"{url}: wrong checksum, the file was discarded; {_one_line(error)}") from error
+        raise WrongChecksum(f"{url}: wrong checksum, the file was discarded; {_one_line(error)}") from error
 
 
 class _Resuming:
@@ -72,7 +83,7 @@ class _Resuming:
         # Without "identity" a server may compress on the fly, and byte positions would mean nothing.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         timeout = (CONNECT_SECONDS, SILENCE_SECONDS)
-        with requests.get(url, headers=headers, timeout=timeout, stream=True) as response:
+        with _session(url) as session, session.get(url, headers=headers, timeout=timeout, stream=True) as response:
             if response.status_code == requests.codes.requested_range_not_satisfiable:
                 if response.headers.get("Content-Range") == f"bytes */{have}":
                     return  # the last run ended between the last byte and the rename
@@ -98,6 +109,34 @@ class _Resuming:
                     self.progress(have, total)
         if have < total:
             raise requests.exceptions.ChunkedEncodingError(f"ended after {have} of {total} bytes")
+
+
+def _session(url: str) -> requests.Session:
+    session = requests.Session()
+    session.mount("http://", _PlainHTTP(allowed=urlsplit(url).scheme == "http" and _is_here(url)))
+    return session
+
+
+class _PlainHTTP(HTTPAdapter):
+    """What answers to http:// addresses, the first one and those of redirects."""
+
+    def __init__(self, allowed: bool) -> None:
+        super().__init__()
+        self.allowed = allowed
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **settings: Any) -> requests.Response:
+        if not self.allowed or not _is_here(str(request.url)):
+            raise Unreachable(f"{request.url}: plain http can be changed on its way, so only https is fetched")
+        return super().send(request, *args, **settings)
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address is one of this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _total(headers: Mapping[str, str], start: int) -> int:

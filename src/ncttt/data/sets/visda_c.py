@@ -8,7 +8,7 @@ from ncttt.data import files
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.sets.base import OK, DataSet, Download, Findings
 
-HOME = "http://csr.bu.edu/ftp/visda17/clf/"
+HOME = "https://csr.bu.edu/ftp/visda17/clf/"
 LIST = "image_list.txt"
 CLASSES = (
     *("aeroplane", "bicycle", "bus", "car", "horse", "knife"),
@@ -26,7 +26,7 @@ class VisdaC(DataSet):
     classes = CLASSES
     splits = ("train", "fit", "val", "validation", "test")
     folder = "visda-c"
-    # Their home publishes no checksums; `check` counts the images instead.
+    # Their home publishes no checksums: `get` keeps those of the first fetch, and `check` counts the images.
     downloads = tuple(Download(f"{HOME}{part}.tar", None, part) for part in COUNTS)
 
     def read(self, root: Path, split: str, **options: Any) -> ImageSet:
