@@ -52,6 +52,7 @@ class Branched(nn.Module):
         self.classifier = classifier
         self.branch: nn.Module | None = None
         self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
+        self.windows: nn.ModuleList | None = None  # of a window policy, there too, one for each BatchNorm
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
