@@ -58,6 +58,7 @@ def adapt_folders(
     lr: float | None = None,
     norm: str | None = None,
     shuffle: bool | None = None,
+    order: str | None = None,
     skip_bad: bool = False,
     resize: str | None = None,
     seed: int = 0,
@@ -85,6 +86,7 @@ def adapt_folders(
         norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
         shuffle: Shuffle the images of each folder; by default of those that are sorted by class, where the protocol
             forgets at each folder.
+        order: The same as a word: random or given, which is sorted by name.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
             that it was trained on.
@@ -118,6 +120,7 @@ def adapt_folders(
         lr=lr,
         norm=norm,
         shuffle=shuffle,
+        order=order,
         skip_bad=skip_bad,
         resize=resize,
         seed=seed,

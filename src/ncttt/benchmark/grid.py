@@ -14,7 +14,7 @@ BLEND = "blend(0.5)"  # of source and batch statistics, that an attribution show
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Data x corruption x severity x method x checkpoint x protocol x order x batch size x seed.
+    """Data x corruption x severity x method x checkpoint x protocol x order x sequence x batch size x seed.
 
     Attributes:
         data: Data set by name, or a folder of images; several make a grid on each. Of cifar10-c, cifar100-c and folders
@@ -34,8 +34,11 @@ class Grid:
         severities: From 1 to 5; clean images have none.
         constants: "cifar" or "imagenet", by the size of the images by default; none for corrupted images that are read.
         protocols: When the method forgets: episodic (each batch), online (each corruption), continual (never).
-        orders: random, by_class, or dirichlet(0.1) and the like; mixed, or mixed(by_class) and the like, shuffles all
-            corruptions of a severity together.
+        orders: random, given, by_class, or dirichlet(0.1) and the like; mixed, or mixed(by_class) and the like, puts
+            all corruptions of a severity into one stream.
+        sequences: How corruptions follow one another: once, or gradual (severities 1-2-3-4-5-4-3-2-1 of each),
+            visits(3) (all of it so many times) and clean_every(4) (every fourth domain clean), joined by +. But for
+            once, a cell is the whole stream, with any protocol.
         batch_sizes: Images that are adapted to at a time.
         seeds: Of the order of images and of the adaptation.
         steps: Step counts to predict after; by default the method's own alone.
@@ -59,6 +62,7 @@ class Grid:
     constants: str | None = None
     protocols: list[str] = field(default_factory=lambda: ["episodic"])
     orders: list[str] = field(default_factory=lambda: ["random"])
+    sequences: list[str] = field(default_factory=lambda: ["once"])
     batch_sizes: list[int] = field(default_factory=lambda: [128])
     seeds: list[int] = field(default_factory=lambda: [0])
     steps: list[int] | None = None

@@ -13,9 +13,9 @@ from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.driver import cache_beside
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.store import Store
-from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS
 from ncttt.data.corruptions import CLEAN
+from ncttt.data.orders import order_of
 from ncttt.report.accuracy import Row
 from ncttt.report.names import column_of, corruption_order
 from ncttt.report.page.collect import Example
