@@ -10,9 +10,11 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
+from ncttt.model.certainty import Recent
 from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing
 from ncttt.model.policies import window_size
 from ncttt.model.snapshot import named_tensors
@@ -89,8 +91,9 @@ def moving_buffers(method: Method, model: Branched, statistics: bool) -> dict[st
     buffers = {f"branch.{name}": buffer for name, buffer in method.buffers(model).items()}
     if model.memory is not None:
         buffers |= {f"memory.{name}": tensor for name, tensor in named_tensors(model.memory).items()}
-    if model.windows is not None:
-        buffers |= {f"windows.{name}": tensor for name, tensor in named_tensors(model.windows).items()}
+    for name, part in (("windows", model.windows), ("recent", model.recent)):
+        if part is not None:
+            buffers |= {f"{name}.{key}": tensor for key, tensor in named_tensors(part).items()}
     if statistics:
         layers = set(model.batch_norms())
         named = ((name, module) for name, module in model.named_modules() if module in layers)
@@ -138,6 +141,11 @@ def windows_for(norm: tuple[Policy, Policy], model: Branched) -> nn.ModuleList |
     """New windows over the last images, for a policy that looks at them."""
     size = window_size(norm[1])
     return None if size is None else windows_of(model.batch_norms(), size)
+
+
+def recent_for(stop: Stop, protocol: Protocol, model: Branched) -> Recent | None:
+    """New room for how certain the source model is of the last images, where a gate can remember them."""
+    return Recent().to(model.mean) if stop == "source" and protocol.remembers else None
 
 
 def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncttt.base.errors import InputError, nearest
-from ncttt.data.batching import shuffled
+from ncttt.data.shuffling import shuffled
 
 SPELLINGS = ("random", "given", "by_class", "dirichlet(0.1)", "mixed", "mixed(by_class)", "mixed(dirichlet(0.1))")
 SLOTS = 20  # stretches of time over which a Dirichlet order spreads each class

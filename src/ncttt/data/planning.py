@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncttt.base.errors import InputError
-from ncttt.data.batching import shuffled
 from ncttt.data.orders import order_of, parse_order
+from ncttt.data.shuffling import shuffled
 
 
 class PlannedBatch(NamedTuple):

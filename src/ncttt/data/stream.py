@@ -13,13 +13,13 @@ from torch import Tensor
 
 from ncttt.base.errors import InputError
 from ncttt.base.numbers import check_seed
-from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import CLEAN
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.loading import CorruptedImages
 from ncttt.data.orders import parse_order
 from ncttt.data.planning import PlannedBatch, check_batch_size, planned_batches
 from ncttt.data.sequences import parse_sequence
+from ncttt.data.shuffling import shuffled
 
 
 class Domain(NamedTuple):
