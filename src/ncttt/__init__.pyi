@@ -16,6 +16,7 @@ from . import (
 )
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
+from .data import Stream
 from .methods import (
     METHODS,
     NCTTT,
@@ -56,6 +57,7 @@ __all__ = [
     "Prediction",
     "Recipe",
     "Source",
+    "Stream",
     "TTTFlow",
     "TTTPlus",
     "Tent",

@@ -145,10 +145,10 @@ def test_predictions_without_adaptation_are_those_of_the_model(home):
 
 
 def test_batches_are_even_and_of_one_folder(home):
-    plan = file_batches([home / "clean", home / "dull"], 40, shuffle=False, seed=0)
+    plan = file_batches([home / "clean", home / "dull"], 40, "given", seed=0)
     assert [len(batch.files) for batch in plan] == [34, 33, 33] * 2
     assert [batch.domain for batch in plan] == [0, 0, 0, 1, 1, 1]
-    shuffled = file_batches([home / "clean"], 40, shuffle=True, seed=0)
+    shuffled = file_batches([home / "clean"], 40, "random", seed=0)
     assert [file for batch in shuffled for file in batch.files] != [file for batch in plan[:3] for file in batch.files]
     assert sorted(file for batch in shuffled for file in batch.files) == sorted(
         file for batch in plan[:3] for file in batch.files
@@ -341,3 +341,37 @@ def test_single_files_are_images_as_well(run, home):
     assert [row["file"] for row in rows[:2]] == [files[5], files[2]]  # as they were given, in one batch
     assert [line["images"] for line in trace] == ["2", "50", "50"]
     assert len(rows) == 2 + COUNT
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--order", "by_class"], "the order 'by_class' follows the classes of images, and image files have no labels"),
+        (["--order", "dirichlet(0.1)"], "follows the classes of images, and image files have no labels"),
+        (["--order", "mixed"], "mixes corruptions of the same images, and folders hold others"),
+        (["--order", "sorted"], "no order 'sorted'"),
+        (["--order", "random", "--shuffle"], "both say how files come; leave one out"),
+    ],
+)
+def test_orders_that_folders_cannot_have_are_one_clear_line(home, tmp_path, capsys, options, why):
+    asked = [
+        "adapt",
+        "--model",
+        str(home / "model"),
+        "--images",
+        str(home / "dull"),
+        "--out",
+        str(tmp_path / "out.csv"),
+    ]
+    assert main([*asked, *options]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if why in line]
+    assert line.startswith("ncttt: ")
+
+
+def test_an_order_is_what_shuffle_says(home):
+    model = ncttt.load(home / "model")
+    for order, shuffle in (("random", True), ("given", False)):
+        first, second = (
+            ncttt.FolderStream(model, home / "dull", **how) for how in ({"order": order}, {"shuffle": shuffle})
+        )
+        assert first.batches == second.batches

@@ -149,10 +149,10 @@ def forwards(adapter: ncttt.Adapter, layer: str) -> list[int]:
 def test_a_batch_at_source_level_takes_no_step_and_no_forward_of_its_own(stop, passes):
     adapter = ncttt.Adapter(calibrated(level=0.0), stop=stop)
     seen = forwards(adapter, "layer1.0")
-    logits = adapter(images(8))
+    logits = adapter(images(16))
     assert len(seen) == passes
     assert (adapter.trace.stopped, adapter.trace.steps) == ("source level", 0)
-    assert torch.equal(logits, ncttt.Adapter(adapter.model, ncttt.PTBN())(images(8)))
+    assert torch.equal(logits, ncttt.Adapter(adapter.model, ncttt.PTBN())(images(16)))
 
 
 def test_the_stop_rule_ends_the_steps_at_the_level():
@@ -173,7 +173,7 @@ def test_the_stop_rule_ends_the_steps_at_the_level():
 def test_an_unreachable_level_takes_all_steps_and_changes_nothing():
     model = calibrated(level=2.0)
     with_rule, without = ncttt.Adapter(model, steps=3, stop="source"), ncttt.Adapter(model, steps=3)
-    assert torch.equal(with_rule(images(8)), without(images(8)))
+    assert torch.equal(with_rule(images(16)), without(images(16)))
     assert with_rule.trace.stopped == without.trace.stopped == "steps"
     assert with_rule.trace.losses == without.trace.losses
 

@@ -8,15 +8,16 @@ from torch import Tensor
 
 import ncttt
 from ncttt.adapt import SmallBatchWarning
-from ncttt.adapt.small_batches import GATED_SHARE
+from ncttt.adapt.small_batches import ALONE, FEW, STREAM
 from ncttt.cli import main
 from ncttt.testing.cases import Case, images, never, resnet
 
-STREAM = {"protocol": "online", "steps": 2, "lr": 1e-3}
+ONLINE = {"protocol": "online", "steps": 2, "lr": 1e-3}
 # What the README and docs/ recommend: (method, or the model's own, and the adapter's arguments).
 RECOMMENDED = {
     "the ten lines, ncttt adapt": (None, {"stop": "source"}),
-    "a stream": (None, {**STREAM, "stop": "source"}),
+    "a stream": (None, {**ONLINE, "stop": "source"}),
+    "a stream of statistics": (ncttt.PTBN(), {"protocol": "online", "stop": "source"}),
     "TENT in a stream": (ncttt.Tent(), {"protocol": "online", "stop": "source"}),
     "a plain network": (ncttt.PTBN(norm="blend(0.1)"), {}),
 }
@@ -61,6 +62,7 @@ def test_recommended_settings_are_safe_on_clean_photographs(cifar10_root, settin
         (ncttt.PTBN(), {}, r"norm='blend\(0.2\)'"),
         (ncttt.Tent(), {}, r"norm='blend\(0.2\)' with steps=0"),
         (ncttt.Tent(), {"norm": "source", "protocol": "online"}, "the steps on a batch of 8"),
+        (ncttt.PTBN(), {"protocol": "online"}, r"norm='stream\(0.01\)'"),
     ],
 )
 def test_a_small_batch_is_warned_of_once_with_a_remedy(method, arguments, remedy):
@@ -72,7 +74,7 @@ def test_a_small_batch_is_warned_of_once_with_a_remedy(method, arguments, remedy
         adapter(images(8))
 
 
-@pytest.mark.parametrize("norm", ["source", "blend(0.1)"])
+@pytest.mark.parametrize("norm", ["source", "blend(0.1)", "prior(16)", "instance(4)", "stream(0.01)", "window(64)"])
 @pytest.mark.parametrize("size", [1, 8, 40])
 def test_safe_statistics_are_not_warned_of(norm, size):
     with warnings.catch_warnings():
@@ -81,16 +83,57 @@ def test_safe_statistics_are_not_warned_of(norm, size):
         ncttt.Adapter(resnet(), ncttt.PTBN())(images(64))
 
 
-@pytest.mark.parametrize("protocol", ["episodic", "online"])
-def test_behind_the_gate_a_single_image_gets_a_blend_and_no_steps(protocol):
+def gated(protocol: str, **settings: object) -> tuple[ncttt.Adapter, Case]:
+    """An adapter whose gate leaves nothing to the source."""
     case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1))
     never(case.model)
-    gated = case.adapter(stop="source", protocol=protocol)
-    expected = ncttt.Adapter(case.model, ncttt.PTBN(norm=f"blend({GATED_SHARE})"))(images(1))
-    assert torch.equal(gated(images(1)), expected)
-    assert (gated.trace.steps, gated.trace.stopped) == (0, "nothing to learn")
-    gated(images(6))
-    assert gated.trace.steps == 3
+    return case.adapter(stop="source", protocol=protocol, **settings), case
+
+
+@pytest.mark.parametrize(("protocol", "policy"), [("episodic", ALONE), ("online", STREAM), ("continual", STREAM)])
+def test_behind_the_gate_few_images_get_statistics_of_their_size_and_no_steps(protocol, policy):
+    adapter, case = gated(protocol)
+    same = ncttt.Adapter(case.model, ncttt.PTBN(norm=policy), protocol=protocol)
+    for count in (1, 3, FEW - 1):
+        assert torch.equal(adapter(images(count, count)), same(images(count, count)))
+        assert (adapter.trace.steps, adapter.trace.stopped) == (0, "nothing to learn")
+    adapter(images(FEW))
+    assert adapter.trace.steps == 3
+
+
+def test_behind_the_gate_a_stream_of_small_batches_learns_with_the_statistics_of_the_stream():
+    adapter, case = gated("online")
+    same = case.adapter(norm=STREAM, protocol="online")
+    for seed in range(2):
+        assert torch.equal(adapter(images(20, seed)), same(images(20, seed)))
+    assert adapter.trace.steps == 3
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online"])
+def test_large_batches_behind_the_gate_are_as_ever(protocol):
+    adapter, case = gated(protocol)
+    assert torch.equal(adapter(images(64)), case.adapter(protocol=protocol)(images(64)))
+
+
+def test_what_small_batches_moved_is_forgotten_and_baked():
+    adapter, _ = gated("online")
+    first = adapter(images(3))
+    second = adapter(images(3))
+    assert not torch.equal(first, second)
+    torch.testing.assert_close(adapter.bake()(images(3)), second, rtol=1e-4, atol=1e-5)
+    adapter.new_domain()
+    assert torch.equal(adapter(images(3)), first)
+
+
+@pytest.mark.parametrize("norm", ["blend(0.1)", ("batch", "source"), ("source", "batch")])
+def test_small_shares_and_pairs_of_a_method_stay_what_they_are(norm):
+    case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1, norm=norm))
+    never(case.model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = case.adapter(stop="source", protocol="online")(images(2))
+        kept = {"blend(0.1)": norm, ("batch", "source"): "source"}.get(norm, STREAM)
+        assert torch.equal(given, ncttt.Adapter(case.model, ncttt.PTBN(norm=kept), protocol="online")(images(2)))
 
 
 def test_a_chosen_policy_is_kept_behind_the_gate_and_warned_of():

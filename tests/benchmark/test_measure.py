@@ -14,17 +14,19 @@ from ncttt.benchmark import Cell, cells_of, run_cells
 from ncttt.benchmark.grid import Entry
 from ncttt.benchmark.measure import measure
 from ncttt.benchmark.scores import calibration_error
-from ncttt.benchmark.streams import order_of
 from ncttt.data import load
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import corrupt
+from ncttt.data.orders import order_of
 
 
-def corrupted(corruption: str, count: int = 120) -> tuple[np.ndarray, np.ndarray]:
+def corrupted(corruption: str, count: int = 120, severity: int = 5) -> tuple[np.ndarray, np.ndarray]:
     """The images of a scenario, corrupted as part of their whole set."""
     data = load("digits", "test")
     places = np.sort(shuffled(len(data), 0, 0)[:count])
-    return corrupt(np.asarray(data.images), corruption, 5, constants="imagenet")[places], data.labels[places]
+    images = np.asarray(data.images)
+    shifted = images if corruption == "clean" else corrupt(images, corruption, severity, constants="imagenet")
+    return shifted[places], data.labels[places]
 
 
 def floats(images: np.ndarray) -> torch.Tensor:
@@ -149,6 +151,38 @@ def test_a_mixed_stream_runs_in_any_protocol(checkpoint, tmp_path, protocol):
         predicted.append(adapter(floats(batch)).argmax(1).numpy())
     assert (result.predicted[-1] == np.concatenate(predicted)).all()
     assert (result.right[-1] == (np.concatenate(predicted) == labels[0][places])).all()
+
+
+@pytest.mark.parametrize("protocol", ["episodic", "online", "continual"])
+def test_a_sequence_of_domains_is_one_stream_that_forgets_as_its_protocol_says(checkpoint, tmp_path, protocol):
+    entry = Entry(method="ptbn", checkpoint=checkpoint, settings={"norm": "stream(0.02)"})
+    asked = {"corruptions": ["contrast"], "severities": [2], "sequences": ["gradual+visits(2)+clean_every(4)"]}
+    (cell,) = only(checkpoint, entry, protocols=[protocol], **asked)
+    levels = [("contrast", 1), ("contrast", 2), ("contrast", 1), ("clean", 0)] * 2
+    assert [(scenario.corruption, scenario.severity) for scenario in cell.scenarios] == levels
+    columns = cell.columns()
+    assert (columns["corruption"], columns["severity"]) == ("contrast", 2)
+    assert columns["order"] == "random+gradual+visits(2)+clean_every(4)"
+    result = measure(cell, tmp_path)
+
+    method = ncttt.PTBN(norm="stream(0.02)")
+    adapter, predicted, truth = ncttt.Adapter(ncttt.load(checkpoint), method, protocol=protocol), [], []
+    before: list = []
+    for kind in levels:
+        adapter.new_domain()
+        images, labels = corrupted(kind[0], severity=kind[1])
+        places = order_of(labels, "random", 0, before.count(kind))
+        before.append(kind)
+        for chunk in np.split(places, 3):
+            predicted.append(adapter(floats(images[chunk])).argmax(1).numpy())
+            truth.append(labels[chunk])
+    assert (result.predicted[-1] == np.concatenate(predicted)).all()
+    right = (np.concatenate(predicted) == np.concatenate(truth)).reshape(8, 120)
+    parts = json.loads(result.columns["accuracy_of_parts"])
+    clean = [number for number, kind in enumerate(levels) if kind[0] == "clean"]
+    assert parts["clean"] == pytest.approx(right[clean].mean())
+    assert parts["contrast"] == pytest.approx(np.delete(right, clean, 0).mean())
+    assert result.columns["images"] == 960
 
 
 def test_images_are_made_once_for_all_methods_and_shared_as_a_map(checkpoint, store, monkeypatch):

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 import ncttt
 from ncttt import InputError
 from ncttt.data.corruptions import corrupt
-from ncttt.model.certainty import source_levels
-from ncttt.testing.cases import always, attached, images, never, resnet
+from ncttt.model.certainty import certainty_of, source_levels
+from ncttt.testing.cases import Case, always, attached, images, never, resnet
 
 METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
 
@@ -198,3 +198,44 @@ def test_one_of_the_two_is_not_enough(levels):
     adapter.model.source_certainty.copy_(torch.tensor(levels))
     assert torch.equal(adapter(images(16)), ncttt.Adapter(adapter.model, ncttt.PTBN())(images(16)))
     assert adapter.trace.stopped == "nothing to learn"
+
+
+def test_a_stream_judges_a_small_batch_with_the_images_before_it():
+    adapter = Case("resnet", ncttt.PTBN()).adapter(stop="source", protocol="online")
+    (mean, _), (evidence, _) = adapter.model.source_certainty.tolist()
+    adapter.model.source_certainty.copy_(torch.tensor([[mean, 0.0], [evidence - 100, 0.0]]))
+    recent = adapter.model.recent.certainty
+    assert (recent == -1).all()
+    adapter(images(3))
+    first = certainty_of(Case("resnet", ncttt.PTBN()).model(images(3)).detach())
+    torch.testing.assert_close(recent[:, -3:], first)
+    assert (recent[:, :-3] == -1).all()
+    recent[0, -40:], recent[1, -40:] = 0.0, evidence  # forty images before that it was not sure of at all
+    adapter(images(2))
+    assert adapter.trace.stopped != "left to source"
+    recent[0, -60:] = 1.0
+    adapter(images(2))
+    assert adapter.trace.stopped == "left to source"
+    adapter(images(70))
+    own = certainty_of(Case("resnet", ncttt.PTBN()).model(images(70)).detach())
+    torch.testing.assert_close(recent, own[:, -64:])
+    adapter.reset()
+    assert (recent == -1).all()
+
+
+def test_a_batch_that_ends_in_an_error_is_not_judged_by(monkeypatch):
+    adapter = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32)).adapter(stop="source", protocol="online")
+    adapter.model.source_certainty.copy_(torch.tensor([[2.0, 0.0], [1e9, 0.0]]))
+    monkeypatch.setattr(ncttt.NCTTT, "adaptation_loss", lambda *_: (_ for _ in ()).throw(RuntimeError("broken")))
+    with pytest.raises(RuntimeError, match="broken"):
+        adapter(images(20))
+    assert (adapter.model.recent.certainty == -1).all()
+
+
+def test_a_state_keeps_what_a_stream_is_judged_by():
+    case = Case("resnet", ncttt.PTBN())
+    adapter, again = (case.adapter(stop="source", protocol="online") for _ in range(2))
+    adapter(images(3))
+    again.load_state_dict(adapter.state_dict())
+    assert torch.equal(again.model.recent.certainty, adapter.model.recent.certainty)
+    assert case.adapter(stop="source").model.recent is None

@@ -53,6 +53,15 @@ def test_mixed_streams_have_a_grid_of_their_own():
     assert {c.key for text in texts for c in cells_of(_grid(yaml.safe_load(text)))} == {cell.key for cell in cells}
 
 
+@pytest.mark.parametrize("sequence", ["gradual", "visits(2)+clean_every(3)"])
+def test_sequences_of_domains_have_a_grid_of_their_own(sequence):
+    asked = {"data": "digits", "images": 40, "corruptions": ["contrast", "fog"], "severities": [3], "batch_sizes": [20]}
+    asked |= {"methods": METHODS[:2], "protocols": ["episodic", "online"], "sequences": ["once", sequence]}
+    cells = cells_of(_grid(asked | {"methods": METHODS[:1]}))
+    texts = grids_of([_row(cell) for cell in cells])
+    assert {c.key for text in texts for c in cells_of(_grid(yaml.safe_load(text)))} == {cell.key for cell in cells}
+
+
 def _grid(asked: dict) -> Grid:
     return Grid(**asked | {"methods": [Entry(**entry) for entry in asked["methods"]]})
 

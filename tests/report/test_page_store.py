@@ -12,7 +12,7 @@ from PIL import Image
 from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.driver import cache_beside
 from ncttt.benchmark.scenarios import Scenario
-from ncttt.benchmark.streams import order_of
+from ncttt.data.orders import order_of
 from ncttt.report.page import examples_of, shifts_of, streams_of, verdicts_of, write_page
 
 IMAGES = 40

@@ -40,11 +40,11 @@ class Adapter(StreamModule):
     `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
     `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as confident on it
     as on held-out source images. Otherwise it ends the steps when the batch scores like source images, if the method
-    has a score; one to three images get a small share of their own statistics and no steps, unless `norm` says
-    otherwise. A number for `stop` is a level of the score, without that look at the source model. `guard` falls back to
-    the state before a batch whose loss or logits are not finite. `mean` and `std` normalise the input of a plain
-    module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given
-    model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
+    has a score; a batch below 64 images gets statistics that suit its size, and one below 16 no steps, unless `norm`
+    says otherwise. A number for `stop` is a level of the score, without that look at the source model. `guard` falls
+    back to the state before a batch whose loss or logits are not finite. `mean` and `std` normalise the input of a
+    plain module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the
+    given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
     It is an `nn.Module` and can take the place of the classifier: in a `Sequential`, an evaluation loop, under
     `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there; threads that share it take turns.
@@ -91,8 +91,11 @@ class Adapter(StreamModule):
         check_seed("seed", seed)
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
-        self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
-        self._moves_statistics = any(map(moves_buffers, self.norm))
+        self._small_batches = SmallBatches(stop == "source", norm is not None, self.protocol.remembers)
+        self.model.recent = arguments.recent_for(stop, self.protocol, self.model)
+        self.model.windows = arguments.windows_for(self.norm, self.model)
+        follows = self._small_batches.moves_statistics(self.norm)
+        self._moves_statistics = follows or any(map(moves_buffers, self.norm))
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
@@ -250,6 +253,8 @@ class Adapter(StreamModule):
         return self.stop
 
     def _end_batch(self, images: Tensor, moved: bool) -> None:
+        if self._gate is not None:
+            self._gate.remember()
         remembered = self._state.end_batch(moved)
         # A stream that forgot has no state left to bake; an episodic adapter makes it again.
         self._last = LastBatch(images if remembered or not self.protocol.remembers else None)

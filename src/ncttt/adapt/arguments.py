@@ -10,12 +10,16 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from ncttt.adapt.protocols import Protocol
 from ncttt.base.errors import InputError
 from ncttt.base.words import counted
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
-from ncttt.model.norm import Policy, batch_share
+from ncttt.model.certainty import Recent
+from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing
+from ncttt.model.policies import window_size
 from ncttt.model.snapshot import named_tensors
+from ncttt.model.windows import windows_of
 
 Norm = Policy | tuple[Policy, Policy]
 Stop = Literal["source"] | float | None
@@ -88,6 +92,9 @@ def moving_buffers(method: Method, model: Branched, statistics: bool) -> dict[st
     buffers = {f"branch.{name}": buffer for name, buffer in method.buffers(model).items()}
     if model.memory is not None:
         buffers |= {f"memory.{name}": tensor for name, tensor in named_tensors(model.memory).items()}
+    for name, part in (("windows", model.windows), ("recent", model.recent)):
+        if part is not None:
+            buffers |= {f"{name}.{key}": tensor for key, tensor in named_tensors(part).items()}
     if statistics:
         layers = set(model.batch_norms())
         named = ((name, module) for name, module in model.named_modules() if module in layers)
@@ -124,6 +131,10 @@ def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
     if max(map(batch_share, pair)) > 0 and not model.batch_norms():
         warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
         return "source", "source"
+    if pair[0] != pair[1] and all(map(moves_buffers, pair)) and any(map(moves_in_passing, pair)):
+        raise InputError(f"a stream has one moving mean or window of its statistics; found norm={norm!r}")
+    if pair[0] != pair[1] and moves_in_passing(pair[0]):
+        raise InputError(f"{pair[0]!r} follows the predictions of a stream, so they must use it, too; found {norm!r}")
     if max(map(batch_share, pair)) > 0:
         _name_other_statistics(norm, model)
     return pair
@@ -143,6 +154,17 @@ def _name_other_statistics(norm: Norm, model: Branched) -> None:
             f"{counted(len(others), 'other layer')} will use source statistics, first {others[0]}",
             stacklevel=5,
         )
+
+
+def windows_for(norm: tuple[Policy, Policy], model: Branched) -> nn.ModuleList | None:
+    """New windows over the last images, for a policy that looks at them."""
+    size = window_size(norm[1])
+    return None if size is None else windows_of(model.batch_norms(), size)
+
+
+def recent_for(stop: Stop, protocol: Protocol, model: Branched) -> Recent | None:
+    """New room for how certain the source model is of the last images, where a gate can remember them."""
+    return Recent().to(model.mean) if stop == "source" and protocol.remembers else None
 
 
 def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:

@@ -14,6 +14,8 @@ from ncttt.base.errors import InputError
 from ncttt.data.files.finding import image_files
 from ncttt.data.files.image_files import decode, opened
 from ncttt.data.files.resizing import shorter_side
+from ncttt.data.orders import parse_order
+from ncttt.data.planning import check_batch_size, planned_batches
 
 
 class FileBatch(NamedTuple):
@@ -32,23 +34,22 @@ class ReadBatch(NamedTuple):
     bad: tuple[str, ...]
 
 
-def file_batches(folders: Sequence[str | Path], batch_size: int, shuffle: bool, seed: int) -> list[FileBatch]:
-    """The batches of a stream of folders, in their order; files sorted by name, or shuffled within their folder.
+def file_batches(folders: Sequence[str | Path], batch_size: int, order: str, seed: int) -> list[FileBatch]:
+    """The batches of a stream of folders, one after another; files sorted by name (`given`), or `random` in each.
 
     Batches are as even as can be and no larger than asked: 130 files in batches of 128 are two of 65, because a last
     batch of two images would have no statistics worth the name.
     """
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise InputError(f"batch_size must be a whole number of at least 1; found {batch_size!r}")
+    check_batch_size(batch_size)
     if not folders:
         raise InputError("a stream needs at least one folder or file of images; found none")
-    order = np.random.default_rng(seed)
-    batches = []
-    for domain, (folder, files) in enumerate(_domains(folders)):
-        indices = order.permutation(len(files)) if shuffle else np.arange(len(files))
-        parts = np.array_split(indices, -(-len(files) // batch_size))
-        batches += [FileBatch(domain, folder, tuple(files[index] for index in part)) for part in parts]
-    return batches
+    _check_order(order)
+    domains = _domains(folders)
+    labels = [np.zeros(len(files), np.int64) for _, files in domains]
+    return [
+        FileBatch(int(numbers[0]), domains[numbers[0]][0], tuple(domains[numbers[0]][1][place] for place in places))
+        for numbers, places in planned_batches(labels, order, batch_size, seed, even=True)
+    ]
 
 
 def mixed(batches: Sequence[FileBatch], random: np.random.Generator) -> list[FileBatch]:
@@ -84,6 +85,14 @@ def warn_of_other_size(file: str, size: int, resize: str) -> None:
             else f"scaled to a shorter side of {side} and cut to"
         )
         warnings.warn(f"{file} is {width}x{height}: images are {how} {size}x{size}", stacklevel=2)
+
+
+def _check_order(order: str) -> None:
+    parsed, use = parse_order(order), "use 'random' or 'given'"
+    if parsed.needs_labels:
+        raise InputError(f"the order {order!r} follows the classes of images, and image files have no labels; {use}")
+    if parsed.mixed:
+        raise InputError(f"the order {order!r} mixes corruptions of the same images, and folders hold others; {use}")
 
 
 def _pixels_or_error(file: str, size: int, resize: str) -> np.ndarray | InputError:

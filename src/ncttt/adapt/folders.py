@@ -64,7 +64,8 @@ class FolderStream:
     random order with `shuffle`. By default they are shuffled where that order follows the classes, as in
     `<class>/<image>`, because batch statistics need mixed batches; but where the protocol goes on from folder to folder
     the order is kept, and a warning says what to do. Which folders are sorted so is told by what the model predicts for
-    a sample, and `sorted_folders` has them.
+    a sample, and `sorted_folders` has them. `order` says the same in the words of `Stream`: `random` or `given`; orders
+    that follow the classes need labels, which folders of images to be predicted do not have.
     `skip_bad` leaves out files that cannot be read, with a warning each. Images are brought to the model's size, or to
     `image_size`, as in its training, or as `resize` says: "square", "crop" or "crop(256)" and the like. The rest is as
     for `Adapter`, of which this makes one.
@@ -83,6 +84,7 @@ class FolderStream:
         lr: float | None = None,
         norm: Norm | None = None,
         shuffle: bool | None = None,
+        order: str | None = None,
         skip_bad: bool = False,
         image_size: int | None = None,
         resize: str | None = None,
@@ -93,13 +95,14 @@ class FolderStream:
         self.resize = getattr(model, "resize", SQUARE) if resize is None else resize
         shorter_side(self.resize, self.size)  # an unknown way is refused here
         self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, norm=norm, stop=stop, seed=seed)
-        self.batches = file_batches(folders, batch_size, bool(shuffle), seed)
+        order = _order(order, shuffle)
+        self.batches = file_batches(folders, batch_size, order or "given", seed)
         self.skip_bad = skip_bad
         # A copy that stays as it is, and tells what the model would say without adaptation.
         self._still = Adapter(model, self.adapter.method if self.adapter.has_score else Source())
         self._source = Adapter(self._still.model, Source(), copy=False)
         self.sorted_folders: tuple[str, ...] = ()
-        if shuffle is None:
+        if order is None:
             self._mix_sorted_folders(seed)
 
     @property
@@ -153,6 +156,12 @@ class FolderStream:
         trace = self.adapter.trace
         source = logits if trace.stopped == "left to source" else self._source(images).cpu()
         return Adapted(number, batch.folder, read.files, logits, source, shift, trace)
+
+
+def _order(order: str | None, shuffle: bool | None) -> str | None:
+    if order is not None and shuffle is not None:
+        raise InputError(f"order={order!r} and shuffle={shuffle} both say how files come; leave one out")
+    return order if shuffle is None else "random" if shuffle else "given"
 
 
 def _readable(files: Sequence[str], size: int, resize: str) -> tuple[Sequence[str], np.ndarray]:

@@ -58,6 +58,7 @@ def adapt_folders(
     lr: float | None = None,
     norm: str | None = None,
     shuffle: bool | None = None,
+    order: str | None = None,
     skip_bad: bool = False,
     resize: str | None = None,
     seed: int = 0,
@@ -83,9 +84,11 @@ def adapt_folders(
             batches.
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
-        norm: BatchNorm statistics, in place of the method's own: source, batch, or a blend such as blend(0.1).
+        norm: BatchNorm statistics, in place of the method's own: source, batch, a blend such as blend(0.1), or those of
+            a stream such as stream(0.01).
         shuffle: Shuffle the images of each folder. By default only folders that are sorted by class are shuffled, if
             the protocol forgets at each folder.
+        order: The same as a word: random shuffles, given keeps the order of file names.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
         resize: How images are brought to the model's size: square, crop or crop(R), such as crop(256); by default as in
             the model's training.
@@ -119,6 +122,7 @@ def adapt_folders(
         lr=lr,
         norm=norm,
         shuffle=shuffle,
+        order=order,
         skip_bad=skip_bad,
         resize=resize,
         seed=seed,

@@ -1,6 +1,6 @@
 """Batches that are too small for the statistics and steps that are taken from them: treated with care, or warned of.
 
-The numbers are measured on CIFAR-10 (docs/adapt.md, results/small_batches.csv).
+The numbers are measured on CIFAR-10 (docs/adapt.md, results/statistics_by_batch.csv, results/small_batches.csv).
 """
 
 from dataclasses import replace
@@ -8,14 +8,15 @@ from dataclasses import replace
 from ncttt.adapt.batch import AdaptableModel
 from ncttt.base.warning import warn_caller
 from ncttt.model.norm import Policy, batch_share, blend, moves_buffers
+from ncttt.model.policies import follows_size
 
 # The share of batch statistics that costs clean images less than a point, from so many images a batch on.
 SAFE_SHARES = {32: 0.3, 8: 0.2, 1: 0.1}
 # From here on batch statistics and steps cost clean images little more than in any larger batch.
 ENOUGH = 64
-# Below it the source gate lets too many unusual source images pass for batch statistics to be safe behind it.
-FEW = 4
-GATED_SHARE = 0.2  # of those few; larger than without the gate, which leaves most source images to the source model
+# Behind the source gate, which leaves most source images to the source model: the best statistics for batches below
+# ENOUGH in a stream that remembers, and for those below FEW in one that does not; below FEW steps did not help.
+STREAM, ALONE, FEW = "stream(0.01)", "prior(4)", 16
 
 
 class SmallBatchWarning(UserWarning):
@@ -25,19 +26,25 @@ class SmallBatchWarning(UserWarning):
 class SmallBatches:
     """What an adapter does about batches that are too small.
 
-    Behind the source gate (`gated`) a batch of one to three images gets a safe share of its own statistics and no
-    steps, unless its statistics were `chosen` by the caller. Elsewhere the first batch that is too small is warned of.
+    Behind the source gate (`gated`) a small batch gets statistics that follow its size, in a stream that `remembers`
+    those of the images before it, and a very small one no steps; unless the statistics were `chosen` by the caller.
+    Elsewhere the first batch that is too small is warned of.
     """
 
-    def __init__(self, gated: bool, chosen: bool):
-        self._gated, self._chosen, self._told = gated, chosen, False
+    def __init__(self, gated: bool, chosen: bool, remembers: bool):
+        self._careful, self._gated, self._remembers = gated and not chosen, gated, remembers
+        self._told = False
+
+    def moves_statistics(self, norm: tuple[Policy, Policy]) -> bool:
+        """Whether small batches may move the statistics, whatever the policy of larger ones is."""
+        return self._careful and self._remembers and is_large(norm[1], 1, batch_share(ALONE, 1))
 
     def suited(self, model: AdaptableModel, images: int, steps: int) -> AdaptableModel:
         """The model to adapt to a batch of so many images by so many steps."""
-        if not 0 < images < (FEW if self._gated else ENOUGH) or not model.model.batch_norms():
+        if not 0 < images < ENOUGH or not model.model.batch_norms():
             return model
-        if self._gated and not self._chosen and not any(map(moves_buffers, model.norm)):
-            return careful(model)
+        if self._careful and not any(map(moves_buffers, model.norm)):
+            return careful(model, images, self._remembers)
         learns = not self._gated and model.optimizer is not None and steps > 0
         if learns or any(is_risky(policy, images) for policy in model.norm):
             self._warn(model.norm, images, learns)
@@ -48,7 +55,8 @@ class SmallBatches:
             return
         self._told = True
         cause = f"the steps on a batch of {images}" if learns else f"norm={norm[1]!r} on a batch of {images}"
-        remedy = f"norm={blend(safe_share(images))!r}" + (" with steps=0" if learns else "")
+        policy = STREAM if self._remembers else blend(safe_share(images))
+        remedy = f"norm={policy!r}" + (" with steps=0" if learns else "")
         warn_caller(
             f"{cause} can make the model worse than it was: use stop='source' (--stop source) without a norm of your "
             f"own, {remedy}, or batches of {ENOUGH} images or more",
@@ -56,10 +64,14 @@ class SmallBatches:
         )
 
 
-def careful(model: AdaptableModel) -> AdaptableModel:
-    """The model with a small share of batch statistics, and without steps."""
-    first, second = (blend(GATED_SHARE) if batch_share(policy) > GATED_SHARE else policy for policy in model.norm)
-    return replace(model, norm=(first, second), optimizer=None)
+def careful(model: AdaptableModel, images: int, remembers: bool) -> AdaptableModel:
+    """The model with statistics that suit so few images, and without steps where they are very few."""
+    few, most = images < FEW, batch_share(ALONE, images)
+    if few or remembers:
+        policy = STREAM if remembers and is_large(model.norm[1], images, most) else ALONE
+        first, second = (policy if is_large(each, images, most) else each for each in model.norm)
+        model = replace(model, norm=(first, second))
+    return replace(model, optimizer=None) if few else model
 
 
 def is_risky(policy: Policy, images: int) -> bool:
@@ -68,7 +80,12 @@ def is_risky(policy: Policy, images: int) -> bool:
     >>> is_risky("batch", 8), is_risky("blend(0.2)", 8), is_risky("batch", 128)
     (True, False, False)
     """
-    return images < ENOUGH and batch_share(policy) > safe_share(images)
+    return images < ENOUGH and is_large(policy, images, safe_share(images))
+
+
+def is_large(policy: Policy, images: int, share: float) -> bool:
+    """Whether a policy gives a batch a larger share than that, whatever its size."""
+    return not follows_size(policy) and batch_share(policy, images) > share
 
 
 def safe_share(images: int) -> float:

@@ -10,7 +10,9 @@ from typing import Any
 
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.benchmark.scenarios import Scenario
-from ncttt.benchmark.streams import parse_order
+from ncttt.data.corruptions import CLEAN
+from ncttt.data.orders import parse_order
+from ncttt.data.sequences import joined
 from ncttt.methods.settings import as_first_recorded
 
 
@@ -18,9 +20,10 @@ from ncttt.methods.settings import as_first_recorded
 class Cell:
     """A method with settings, on a checkpoint, on a stream through scenarios.
 
-    `protocol` says when the method forgets, `order` how the stream is ordered. `steps` are the step counts to predict
-    after; the last is the method's own. `label` and `checkpoint` are what tables call the method and its model, which
-    lies at `folder` (or in the zoo); the weights' digest is what counts.
+    `protocol` says when the method forgets, `order` how the images of a scenario come, `sequence` how corruptions
+    became scenarios. `steps` are the step counts to predict after; the last is the method's own. `label` and
+    `checkpoint` are what tables call the method and its model, which lies at `folder` (or in the zoo); the weights'
+    digest is what counts.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -33,6 +36,7 @@ class Cell:
     stop: str | float | None = None
     protocol: str = "episodic"
     order: str = "random"
+    sequence: str = "once"
     batch_size: int = 128
     seed: int = 0
     threads: int = 1
@@ -56,15 +60,34 @@ class Cell:
         return parse_order(self.order).mixed
 
     @property
+    def corruptions(self) -> list[str]:
+        """The corruptions of its scenarios, each once, as they come."""
+        return list(dict.fromkeys(scenario.corruption for scenario in self.scenarios))
+
+    @property
+    def shifts(self) -> list[str]:
+        """The corruptions, without the clean images that come between them."""
+        return [name for name in self.corruptions if name != CLEAN] or [CLEAN]
+
+    @property
+    def severity(self) -> int:
+        """The highest severity that it comes to."""
+        return max(scenario.severity for scenario in self.scenarios)
+
+    @property
     def title(self) -> str:
         """The cell in a few words."""
-        names = [scenario.corruption for scenario in self.scenarios]
-        where = f"{names[0] if len(names) == 1 else f'{len(names)} corruptions'} {self.scenarios[0].severity}"
+        names = self.shifts
+        where = f"{names[0] if len(names) == 1 else f'{len(names)} corruptions'} {self.severity}"
         how = f"{self.protocol}, mixed" if self.mixed else self.protocol
+        how += "" if self.sequence == "once" else f", {self.sequence}"
         return f"{self.label} on {self.checkpoint}, {where}, {how}, seed {self.seed}"
 
     def identity(self) -> dict[str, Any]:
-        """What the key stands for; names of files and labels are not in it, their contents are."""
+        """What the key stands for; names of files and labels are not in it, their contents are.
+
+        The sequence is in it as what it gives: all scenarios as they come.
+        """
         protocol, order = self.protocol, self.order
         if self.mixed and protocol == "continual":  # a protocol of its own when the first such rows were measured
             protocol, order = "mixed", order[len("mixed(") : -1] or "random"
@@ -90,14 +113,14 @@ class Cell:
         return {
             "data": first.draw.data,
             "split": first.draw.split,
-            "corruption": "+".join(scenario.corruption for scenario in self.scenarios),
-            "severity": first.severity,
+            "corruption": "+".join(self.shifts),
+            "severity": self.severity,
             "method": self.label,
             "checkpoint": self.checkpoint,
             "weights": self.weights[:16],
             "images_digest": first.digest,
             "protocol": self.protocol,
-            "order": self.order,
+            "order": joined(self.order, self.sequence),
             "batch_size": self.batch_size,
             "seed": self.seed,
             "stop": None if self.stop is None else str(self.stop),

@@ -15,20 +15,22 @@ from ncttt.benchmark.draws import SEED, DrawnImages, ImageDraw
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.benchmark.grid_checks import check_grid, check_once
 from ncttt.benchmark.image_sizes import sized
+from ncttt.benchmark.rows import was_read
 from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.benchmark.stored_corruptions import lies_ready, stored_scenarios
-from ncttt.benchmark.streams import parse_order
 from ncttt.data import data_root
 from ncttt.data.class_names import check_same_classes
 from ncttt.data.corruptions import expand_corruptions, table_for
 from ncttt.data.loading import check_request
+from ncttt.data.orders import parse_order
+from ncttt.data.sequences import parse_sequence
 from ncttt.data.sets.registry import is_folder
 from ncttt.methods import METHODS, Method
 from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from, settings_of
 from ncttt.zoo.checkpoint import description
 
-Setup = tuple[str, str]  # protocol and order
+Setup = tuple[str, str, str]  # protocol, order and sequence of domains
 
 
 def cells_of(grid: Grid) -> list[Cell]:
@@ -58,9 +60,9 @@ def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
     drawn = lists[0][0].draw.read()
     entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw, drawn)) for entry in grid.entries]
     protocols = sorted({name for names, _ in entries for name in names}, key=_place_of)
-    for scenarios, setups in _streams(lists, list(product(protocols, grid.orders))):
-        for (protocol, order), size, seed in product(setups, grid.batch_sizes, grid.seeds):
-            setup = {"protocol": protocol, "order": order, "batch_size": size, "seed": seed}
+    for scenarios, setups in _streams(lists, list(product(protocols, grid.orders, grid.sequences))):
+        for (protocol, order, sequence), size, seed in product(setups, grid.batch_sizes, grid.seeds):
+            setup = {"protocol": protocol, "order": order, "sequence": sequence, "batch_size": size, "seed": seed}
             for names, templates in entries:
                 if protocol in names:
                     yield from (replace(template, scenarios=scenarios, **setup) for template in templates)
@@ -99,14 +101,31 @@ def _templates(grid: Grid, entry: Entry, draw: ImageDraw, drawn: DrawnImages) ->
 def _streams(
     lists: Sequence[Sequence[Scenario]], setups: Sequence[Setup]
 ) -> Iterator[tuple[tuple[Scenario, ...], Sequence[Setup]]]:
-    """Scenarios one by one for the setups that forget between them, all of a severity together for the others."""
-    together = [(p, order) for p, order in setups if PROTOCOLS[p].crosses_domains or parse_order(order).mixed]
-    alone = [setup for setup in setups if setup not in together]
+    """Scenarios one by one for the setups that forget between them, all of a severity together for the others.
+
+    A sequence other than `once` makes one stream of them, whenever the method forgets.
+    """
+    once = [setup for setup in setups if setup[2] == "once"]
+    together = [setup for setup in once if PROTOCOLS[setup[0]].crosses_domains or parse_order(setup[1]).mixed]
+    alone = [setup for setup in once if setup not in together]
     for scenarios in lists:
         for scenario in scenarios:
             yield (scenario,), alone
         if scenarios[0].corruption != CLEAN:
             yield tuple(scenarios), together
+            for sequence in dict.fromkeys(setup[2] for setup in setups if setup not in once):
+                yield _in_sequence(scenarios, sequence), [setup for setup in setups if setup[2] == sequence]
+
+
+def _in_sequence(scenarios: Sequence[Scenario], sequence: str) -> tuple[Scenario, ...]:
+    """The scenarios of a stream, from those of its highest severity."""
+    if was_read(scenarios[0].constants):
+        raise InputError(f"the sequence {sequence!r} needs clean images to corrupt; these are corrupted already")
+    by_name = {scenario.corruption: scenario for scenario in scenarios}
+    domains = parse_sequence(sequence).domains(list(by_name), scenarios[0].severity)
+    return tuple(
+        scenarios[0].clean if name == CLEAN else replace(by_name[name], severity=severity) for name, severity in domains
+    )
 
 
 def _scenarios(grid: Grid, draw: ImageDraw) -> list[list[Scenario]]:

@@ -18,7 +18,8 @@ from ncttt.adapt.small_batches import SmallBatchWarning
 from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, batches
 from ncttt.data.batching import shuffled
-from ncttt.data.corruptions import CLEAN, corrupt
+from ncttt.data.corruptions import CLEAN
+from ncttt.data.stream import Domain, Stream, corrupted_domain
 from ncttt.methods import PTBN, Method
 from ncttt.model.branched import Branched
 from ncttt.monitor import Monitor
@@ -83,20 +84,30 @@ class DriftingStream:
         return len(self.domains) * -(-self.images // self.batch_size)
 
     def __iter__(self) -> Iterator[DriftBatch]:
-        for number, corruption in enumerate(self.domains):
-            for images, labels in batches(self.domain(number), self.batch_size):
-                yield DriftBatch(number, corruption, images, labels)
+        for batch in self.stream:
+            assert batch.labels is not None
+            number = int(batch.domains[0])
+            yield DriftBatch(number, self.domains[number], batch.images, batch.labels)
+
+    @property
+    def stream(self) -> Stream:
+        """The stream itself."""
+        self.data.labels_for("a drifting stream")
+        domains = [self._domain(number) for number in range(len(self.domains))]
+        return Stream(domains=domains, order="given", batch_size=self.batch_size)
 
     def domain(self, number: int) -> ImageSet:
         """The images of a domain, corrupted, in the order of the stream."""
+        domain = self._domain(number)
+        return replace(self.data, images=np.asarray(domain.images[:]), labels=domain.labels)
+
+    def _domain(self, number: int) -> Domain:
         order = shuffled(len(self.data.images), self.seed, 0)
         places = order.take(range(number * self.images, (number + 1) * self.images), mode="wrap")
-        drawn, corruption = self.data.subset(places), self.domains[number]
-        if corruption == CLEAN:
-            return drawn
-        pixels = np.asarray(drawn.images[:])
-        options = {"indices": places, "constants": self.constants}
-        return replace(drawn, images=corrupt(pixels, corruption, self.severity, **options))
+        corruption = self.domains[number]
+        return corrupted_domain(
+            self.data, places, corruption, 0 if corruption == CLEAN else self.severity, self.constants
+        )
 
 
 def monitor_of(model: Branched, held_out: ImageSet, window: int = 128) -> Monitor:

@@ -14,7 +14,7 @@ BLEND = "blend(0.5)"  # of source and batch statistics, that an attribution show
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Data x corruption x severity x method x checkpoint x protocol x order x batch size x seed.
+    """Data x corruption x severity x method x checkpoint x protocol x order x sequence x batch size x seed.
 
     Attributes:
         data: Data set by name, or a folder of images; several give one grid each. The corrupted images of cifar10-c,
@@ -36,8 +36,11 @@ class Grid:
         constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images. Not used for
             corrupted images that are read.
         protocols: When the method forgets: episodic (each batch), online (each corruption), continual (never).
-        orders: Order of the images: random, by_class or dirichlet(0.1); mixed, or mixed(by_class), shuffles all
-            corruptions of a severity together.
+        orders: Order of the images: random, given, by_class or dirichlet(0.1); mixed, or mixed(by_class), puts all
+            corruptions of a severity into one stream.
+        sequences: How corruptions follow one another: once; or gradual (severities 1-2-3-4-5-4-3-2-1 of each),
+            visits(3) (everything three times) and clean_every(4) (every fourth domain clean), joined by +. Every
+            sequence but once makes the whole stream one cell, with any protocol.
         batch_sizes: Number of images in a batch.
         seeds: Seeds of the order of images and of the adaptation.
         steps: Numbers of steps after which to predict; by default the method's own.
@@ -61,6 +64,7 @@ class Grid:
     constants: str | None = None
     protocols: list[str] = field(default_factory=lambda: ["episodic"])
     orders: list[str] = field(default_factory=lambda: ["random"])
+    sequences: list[str] = field(default_factory=lambda: ["once"])
     batch_sizes: list[int] = field(default_factory=lambda: [128])
     seeds: list[int] = field(default_factory=lambda: [0])
     steps: list[int] | None = None

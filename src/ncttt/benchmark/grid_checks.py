@@ -9,11 +9,12 @@ from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
 from ncttt.base.numbers import check_threads
 from ncttt.benchmark.grid import Grid
-from ncttt.benchmark.streams import parse_order
 from ncttt.data.corruptions import SEVERITIES
 from ncttt.data.files.resizing import check_image_size, exact
+from ncttt.data.orders import parse_order
+from ncttt.data.sequences import parse_sequence
 
-LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "batch_sizes", "seeds")
+LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "sequences", "batch_sizes", "seeds")
 
 
 def check_grid(grid: Grid) -> None:
@@ -39,6 +40,8 @@ def check_grid(grid: Grid) -> None:
         check_protocol(protocol)
     for order in grid.orders:
         parse_order(order)
+    for sequence in grid.sequences:
+        check_sequence(sequence)
     for steps in (grid.steps, *(entry.steps for entry in grid.entries)):
         if steps is not None and (not steps or steps != sorted(set(steps)) or steps[0] < 0):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {steps}")
@@ -48,6 +51,13 @@ def check_severity(severity: int) -> None:
     """Raise unless this is from 1 to 5."""
     if severity not in SEVERITIES:
         raise InputError(f"severities go from 1 to 5; found {severity!r}")
+
+
+def check_sequence(sequence: str) -> None:
+    """Raise unless this is a sequence of domains in its one spelling, which rows have in them."""
+    spelled = str(parse_sequence(sequence))
+    if spelled != sequence:
+        raise InputError(f"the sequence {sequence!r} is called {spelled!r}")
 
 
 def check_protocol(protocol: str) -> None:

@@ -25,7 +25,8 @@ from ncttt.base.provenance import origin
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
-from ncttt.benchmark.streams import Stream, batches_of
+from ncttt.benchmark.shared_arrays import MappedImages
+from ncttt.data.stream import Domain, Stream
 from ncttt.methods import METHODS, Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
@@ -61,8 +62,10 @@ def measure(cell: Cell, cache: Path, methods: Sequence[str] = ()) -> Result:
         with measuring_peak(cell.device) as memory, warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallBatchWarning)  # a row says what the size of its batches is worth
             try:
-                for images in stream:
-                    run.add(adapter, cell.steps, images)
+                for batch in stream:
+                    if batch.new_domain:
+                        adapter.new_domain()
+                    run.add(adapter, cell.steps, batch.images)
             finally:
                 adapter.reset()  # for the next cell of this process, which gets the same model
         before = _source_predictions(cell, stream, cache)
@@ -100,7 +103,7 @@ def _result(
         "nll": negative_log_likelihood(logits[-1], truth),
         "ece": calibration_error(logits[-1], truth),
         "accuracy_at": json.dumps(dict(zip(map(str, cell.steps), right.mean(1).tolist(), strict=True))),
-        "accuracy_of_parts": _accuracy_of_parts(cell, stream.scenarios, last),
+        "accuracy_of_parts": _accuracy_of_parts(cell, stream.domain_of_images, last),
         "shift_before": _mean(trace.shift_before for trace in run.traces),
         "shift_after": _mean(trace.shift_after for trace in run.traces),
         "broken": int((was_right & ~last).sum()),
@@ -117,23 +120,29 @@ def _result(
 def _stream(cell: Cell, cache: Path) -> tuple[Stream, np.ndarray]:
     """The images of a cell in its order, and their labels (N,)."""
     labels = np.asarray(cell.scenarios[0].labels(cache))
-    batches = batches_of(labels, len(cell.scenarios), cell.order, cell.seed, cell.batch_size)
-    stream = Stream([scenario.images(cache) for scenario in cell.scenarios], batches, cell.device)
+    made = {scenario: _domain(scenario, labels, cache) for scenario in dict.fromkeys(cell.scenarios)}
+    domains = [made[scenario] for scenario in cell.scenarios]
+    settings = {"batch_size": cell.batch_size, "seed": cell.seed, "device": cell.device}
+    stream = Stream(domains=domains, order=cell.order, **settings)
     return stream, labels[stream.places]
+
+
+def _domain(scenario: Scenario, labels: np.ndarray | None, cache: Path) -> Domain:
+    return Domain(scenario.corruption, MappedImages(scenario.images(cache)), labels, scenario.severity)
 
 
 def _source_predictions(cell: Cell, stream: Stream, cache: Path) -> np.ndarray:
     """What the same checkpoint predicts without any adaptation, in the order of the stream."""
     each = [_unadapted(cell.folder, cell.weights, cell.device, scenario, cache) for scenario in cell.scenarios]
-    return np.stack(each)[stream.scenarios, stream.places]
+    return np.stack(each)[stream.domain_of_images, stream.places]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def _unadapted(folder: str, weights: str, device: str, scenario: Scenario, cache: Path) -> np.ndarray:
-    adapter, images = Adapter(_model(folder, weights, device), Source(), copy=False), scenario.images(cache)
-    places = np.arange(len(images))
-    chunks = [(np.zeros(len(chunk), int), chunk) for chunk in np.array_split(places, -(-len(places) // 256))]
-    return torch.cat([adapter(batch).argmax(1).cpu() for batch in Stream([images], chunks, device)]).numpy()
+    adapter = Adapter(_model(folder, weights, device), Source(), copy=False)
+    domain = _domain(scenario, None, cache)
+    stream = Stream(domains=[domain], order="given", batch_size=256, even=True, device=device)
+    return torch.cat([adapter(batch.images).argmax(1).cpu() for batch in stream]).numpy()
 
 
 @lru_cache(maxsize=8)
@@ -145,10 +154,12 @@ def _model(folder: str, weights: str, device: str) -> Branched:
     return model.to(device)
 
 
-def _accuracy_of_parts(cell: Cell, scenarios: np.ndarray, right: np.ndarray) -> str | None:
-    if len(cell.scenarios) == 1:
+def _accuracy_of_parts(cell: Cell, domains: np.ndarray, right: np.ndarray) -> str | None:
+    """The accuracy under each corruption, over all its severities and visits."""
+    if len(cell.corruptions) == 1:
         return None
-    each = [(scenario.corruption, right[scenarios == place]) for place, scenario in enumerate(cell.scenarios)]
+    names = np.array([scenario.corruption for scenario in cell.scenarios])[domains]
+    each = [(corruption, right[names == corruption]) for corruption in cell.corruptions]
     return json.dumps({corruption: float(part.mean()) for corruption, part in each if len(part)})
 
 

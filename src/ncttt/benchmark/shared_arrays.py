@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from itertools import chain
@@ -45,6 +46,25 @@ def let_go(array: np.ndarray) -> None:
     """
     if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
         array.base.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedImages:
+    """Images of a file that is mapped into memory, which lets go of it again after each batch."""
+
+    images: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.images.shape
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, places: Any) -> np.ndarray:
+        taken = np.ascontiguousarray(self.images[places])
+        let_go(self.images)
+        return taken
 
 
 def whole(array: np.ndarray) -> Content:

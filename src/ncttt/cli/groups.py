@@ -65,6 +65,7 @@ OPTIONS = {
         "protocols",
         "order",
         "orders",
+        "sequences",
         "batch_size",
         "batch_sizes",
         "steps",

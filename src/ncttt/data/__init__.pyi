@@ -8,17 +8,21 @@ from .files.imageset import Images, ImageSet
 from .loading import corrupted, load
 from .sets.base import DataSet, Download, data_root
 from .sets.registry import DATA_SETS, data_set, list_sets
+from .stream import Domain, Stream, StreamBatch
 from .torch_data import LoadedBatches, as_image_set
 
 __all__ = [
     "DATA_SETS",
     "Batches",
     "DataSet",
+    "Domain",
     "Download",
     "ImageSet",
     "Images",
     "LazyImages",
     "LoadedBatches",
+    "Stream",
+    "StreamBatch",
     "as_image_set",
     "batches",
     "check",

@@ -15,6 +15,7 @@ from ncttt.base.devices import pinned
 from ncttt.base.errors import InputError
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.files.prefetch import prefetch
+from ncttt.data.shuffling import shuffled
 from ncttt.data.torch_data import LoadedBatches, as_image_set
 
 CALIBRATED = 128  # images at a time, where nobody says how many
@@ -107,13 +108,3 @@ def source_batches(data: Any) -> Any:
     if isinstance(data, ImageSet | Dataset) and not isinstance(data, IterableDataset):
         return batches(as_image_set(data, labelled=False), CALIBRATED)
     return data
-
-
-def shuffled(count: int, seed: int, epoch: int) -> np.ndarray:
-    """The numbers 0 .. count - 1 in an order that depends on (seed, epoch) only.
-
-    >>> sorted(shuffled(4, seed=1, epoch=0).tolist())
-    [0, 1, 2, 3]
-    """
-    generator = np.random.Generator(np.random.PCG64([seed, epoch]))
-    return np.argsort(generator.random(count), kind="stable")

@@ -86,10 +86,17 @@ class CorruptedImages:
     dtype = np.dtype(np.uint8)
 
     def __init__(
-        self, images: Images, corruption: str, severity: int, seed: int, indices: np.ndarray | None = None
+        self,
+        images: Images,
+        corruption: str,
+        severity: int,
+        seed: int,
+        indices: np.ndarray | None = None,
+        constants: str | None = None,
     ) -> None:
         check_request(images.shape, corruption, severity, seed)
         self.images, self.corruption, self.severity, self.seed = images, corruption, severity, seed
+        self.constants = constants
         self.indices = np.arange(len(images)) if indices is None else indices
 
     @property
@@ -102,7 +109,8 @@ class CorruptedImages:
     def __getitem__(self, indices: np.ndarray | slice | int) -> np.ndarray:
         chosen = self.indices[indices]
         some = np.atleast_1d(chosen)
-        made = corrupt(as_bytes(self.images[some]), self.corruption, self.severity, seed=self.seed, indices=some)
+        options = {"seed": self.seed, "indices": some, "constants": self.constants}
+        made = corrupt(as_bytes(self.images[some]), self.corruption, self.severity, **options)
         return made if np.ndim(chosen) else made[0]
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
@@ -110,7 +118,9 @@ class CorruptedImages:
 
     def select(self, indices: np.ndarray) -> "CorruptedImages":
         """The images at `indices`, corrupted as they would be in the whole set."""
-        return CorruptedImages(self.images, self.corruption, self.severity, self.seed, self.indices[indices])
+        return CorruptedImages(
+            self.images, self.corruption, self.severity, self.seed, self.indices[indices], self.constants
+        )
 
 
 def check_request(shape: tuple[int, ...], corruption: str, severity: int, seed: int) -> None:

@@ -16,7 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
-from ncttt.model.certainty import measured_certainty
+from ncttt.model.certainty import Recent, measured_certainty
 from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
@@ -53,6 +53,8 @@ class Branched(nn.Module):
         self.classifier = classifier
         self.branch: nn.Module | None = None
         self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
+        self.windows: nn.ModuleList | None = None  # of a window policy, there too, one for each BatchNorm
+        self.recent: Recent | None = None  # of the source gate, there too
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)

@@ -3,6 +3,7 @@
 Two numbers of an image's logits l, both from one forward under source statistics: the confidence max softmax(l) and the
 evidence log sum exp(l). Their means over a batch fall with the accuracy. Confidence alone is not enough: a strong shift
 can make a network sure of one class for all images, but hardly by logits as strong as those of source images.
+A stream that remembers judges a small batch together with the images before it, because a few images tell little.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import Draws
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # What a batch may lack beside two standard errors: a point of confidence, a tenth of the spread of the evidence.
 CONFIDENCE_MARGIN, EVIDENCE_MARGIN = 0.01, 0.1
+# Images that a stream is judged by: enough to tell most shifts, and soon past when another domain begins.
+RECENT = 64
 
 
 class Look(NamedTuple):
@@ -35,11 +38,32 @@ class Look(NamedTuple):
     like_source: bool | None
 
 
+class Recent(nn.Module):
+    """Confidence and evidence `(2, RECENT)` of the last images of a stream, the newest last; -1 where none came yet."""
+
+    certainty: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("certainty", torch.full((2, RECENT), -1.0))
+
+    def followed_by(self, certainty: Tensor) -> Tensor:
+        """The certainty `(2, N)` of a batch `(2, B)` and of images before it, as many as count."""
+        before = self.certainty[:, self.certainty[0] >= 0].to(certainty)
+        return torch.cat([before, certainty], dim=1)[:, -max(RECENT, certainty.shape[1]) :]
+
+    def keep(self, certainty: Tensor) -> None:
+        """Remember what `followed_by` gave."""
+        last = certainty[:, -RECENT:]
+        self.certainty[:, RECENT - last.shape[1] :] = last
+
+
 class Gate:
     """Looks at batches with the weights that a snapshot has saved and the source's statistics, by one forward."""
 
     def __init__(self, model: Branched, snapshot: Snapshot):
         self.model, self.snapshot, self._draws = model, snapshot, Draws()
+        self._seen: Tensor | None = None
         self._draws.whole = True  # each look is a whole forward
         if not model.calibrated:
             raise InputError(
@@ -56,14 +80,28 @@ class Gate:
             self.snapshot.saved(),
             statistics(self.model.batch_norms(), "source"),
         ):
-            return judged(self.model, self.model(images))
+            logits = self.model(images)
+        recent = self.model.recent
+        self._seen = None if recent is None else recent.followed_by(certainty_of(logits))
+        return judged(self.model, logits, self._seen)
+
+    @torch.no_grad()
+    def remember(self) -> None:
+        """Let the batch that was looked at last count for those that follow."""
+        if self.model.recent is not None and self._seen is not None:
+            self.model.recent.keep(self._seen)
 
 
-def judged(model: Branched, logits: Tensor) -> Look:
-    """Whether logits `(B, classes)` of a batch are as certain as those of source images; None before calibration."""
-    confidence, evidence = certainty_of(logits).mean(1).tolist()
-    levels = source_levels(model, len(logits))
-    enough = None if levels is None else confidence >= levels[0] and evidence >= levels[1]
+def judged(model: Branched, logits: Tensor, seen: Tensor | None = None) -> Look:
+    """Whether logits `(B, classes)` of a batch are as certain as those of source images; None before calibration.
+
+    Where certainties `(2, N)` of the batch and of images before it are given, all of them count.
+    """
+    own = certainty_of(logits)
+    seen = own if seen is None else seen
+    levels, means = source_levels(model, seen.shape[1]), seen.mean(1).tolist()
+    enough = None if levels is None else means[0] >= levels[0] and means[1] >= levels[1]
+    confidence, evidence = own.mean(1).tolist()
     return Look(logits, confidence, evidence, enough)
 
 

@@ -8,9 +8,9 @@ from itertools import chain, islice, zip_longest
 import numpy as np
 
 from ncttt.benchmark.store import Store
-from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS
 from ncttt.data.corruptions import CLEAN
+from ncttt.data.orders import order_of
 from ncttt.report.accuracy import Row
 from ncttt.report.names import column_of, corruption_order
 from ncttt.report.page.evidence import Example

@@ -11,6 +11,7 @@ import yaml
 
 from ncttt.benchmark.rows import was_read
 from ncttt.data.corruptions import CLEAN
+from ncttt.data.sequences import parse_sequence, parted
 from ncttt.report.accuracy import Row, accuracy_at, is_mixed
 from ncttt.report.names import Column, column_of, corruption_order, method_order, spelled
 from ncttt.report.page.names import line_names, model_names, short_method
@@ -101,7 +102,8 @@ def grids_of(rows: Sequence[Row]) -> list[str]:
         mixed = str(row.get("order")).startswith("mixed")
         # A set that is read has one maker, whose images no other grid gives; clean images have none.
         maker = row.get("constants") if was_read(row.get("constants")) else None
-        groups.setdefault((*(row.get(name) for name in APART), _images(row), mixed, maker), []).append(row)
+        own = (_images(row), mixed, maker, _sequence(row))
+        groups.setdefault((*(row.get(name) for name in APART), *own), []).append(row)
     return [yaml.safe_dump(_grid(group), sort_keys=False, width=110) for group in groups.values()]
 
 
@@ -115,7 +117,8 @@ def _grid(rows: Sequence[Row]) -> dict[str, Any]:
         "severities": _several(row.get("severity") for row in rows if row["corruption"] != CLEAN),
         "constants": next((row["constants"] for row in rows if row.get("constants")), None),
         "protocols": _several(row.get("protocol") for row in rows),
-        "orders": _several(row.get("order") for row in rows),
+        "orders": _several(row.get("order") and parted(row["order"])[0] for row in rows),
+        "sequences": None if _sequence(first) == "once" else [_sequence(first)],
         "batch_sizes": _several(row.get("batch_size") for row in rows),
         "seeds": _several(row.get("seed") for row in rows),
         "threads": first.get("threads"),
@@ -162,8 +165,15 @@ def _entry(rows: Sequence[Row], protocols: Sequence[str]) -> dict[str, Any]:
 def _images(row: Row) -> int | None:
     """Images of one corruption; a stream of several has as many of each, and a mixed one has so many in all."""
     images = row.get("images")
-    parts = 1 if is_mixed(row) else row["corruption"].count("+") + 1
-    return images and images // parts
+    names, sequence = row["corruption"].split("+"), _sequence(row)
+    parts = len(names)
+    if sequence != "once":
+        parts = len(parse_sequence(sequence).domains(names, row["severity"]))
+    return images and images // (1 if is_mixed(row) else parts)
+
+
+def _sequence(row: Row) -> str:
+    return parted(str(row.get("order")))[1]
 
 
 def _several(values: Iterable[Any]) -> list[Any]:
