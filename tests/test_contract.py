@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract import PrototypeToy, RandomToy
+from contract import FactToy, PrototypeToy, RandomToy, RestoringToy
 from ncttt.methods import METHODS
 from ncttt.testing.cases import CLASSIFIERS, Case
 from ncttt.testing.contract import CHECKS
@@ -14,7 +14,7 @@ SETTINGS = {("tent", "vit"): {"moves": "norm"}, ("ttt_mae", "vit"): {"masks": 16
 MADE_FOR = {"ttt_mae": {"vit"}}
 PAIRS = [
     pytest.param(method, architecture, id=f"{method.name}-{architecture}")
-    for method in [*METHODS.values(), RandomToy, PrototypeToy]
+    for method in [*METHODS.values(), RandomToy, PrototypeToy, RestoringToy, FactToy]
     for architecture in CLASSIFIERS
     if architecture in MADE_FOR.get(method.name, CLASSIFIERS)
 ]

@@ -32,7 +32,7 @@ from .methods import (
     TTTFlow,
     TTTPlus,
 )
-from .model import Branched, attach, norm
+from .model import Branched, attach, calibrated, norm
 from .monitor import Monitor
 from .training import Recipe, train
 from .zoo import info, load, save
@@ -63,6 +63,7 @@ __all__ = [
     "adapt",
     "attach",
     "benchmark",
+    "calibrated",
     "data",
     "info",
     "load",

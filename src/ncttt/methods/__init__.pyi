@@ -3,7 +3,7 @@ from .clust3 import ClusT3
 from .lame import Lame
 from .nc_ttt import NCTTT
 from .ptbn import PTBN
-from .registry import METHODS, place_of, title_of
+from .registry import METHODS, needs_of, place_of, title_of
 from .settings import method_for, method_from, settings_of
 from .source import Source
 from .tent import Tent
@@ -29,6 +29,7 @@ __all__ = [
     "Tent",
     "method_for",
     "method_from",
+    "needs_of",
     "place_of",
     "settings_of",
     "title_of",
