@@ -87,6 +87,11 @@ class Method:
         for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:
             batch_share(policy)
 
+    @classmethod
+    def needs_training(cls) -> bool:
+        """Whether it runs only on models that were trained for it."""
+        return cls.has_branch and cls.trains != "nothing"
+
     @property
     def gradient_norm(self) -> Policy:
         """The statistics policy of the gradient passes."""

@@ -32,7 +32,7 @@ def calibrated(
     >>> model = calibrated(ncttt.models.small(), ncttt.Tent(), [torch.rand(8, 3, 32, 32)])
     >>> adapter = ncttt.Adapter(model, stop="source", protocol="online")
     """
-    if getattr(method, "has_branch", False) and method.trains != "nothing":
+    if method.needs_training():
         raise InputError(f"{type(method).__name__} needs a training of its own: ncttt.attach, then ncttt.train")
     first, batches = _first(data)
     if not isinstance(classifier, Branched):
