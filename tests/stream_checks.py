@@ -40,7 +40,7 @@ def plain_network(model: ncttt.Branched) -> nn.Module:
 
 def normalised(batch: Tensor) -> Tensor:
     """As `attached` makes its models."""
-    return (batch.double() - torch.tensor([0.5, 0.4, 0.3]).double()[:, None, None]) / 0.2
+    return (batch.double() - torch.tensor([0.5, 0.4, 0.3]).double()[:, None, None]) / torch.tensor(0.2).double()
 
 
 def logits_by(net: nn.Module, batch: Tensor) -> Tensor:
@@ -132,3 +132,54 @@ def check_domains_are_independent(method: ncttt.Method) -> None:
     adapter.new_domain()
     after = torch.cat([adapter(batch.double()) for batch in BATCHES[3:]])
     torch.testing.assert_close(after, stream(model, BATCHES[3:], lr=1e-2), rtol=0, atol=0)
+
+
+def slow_sar(model: ncttt.Branched, names: set[str], lr: float, rho: float) -> Iterator[tuple[Tensor, float | None]]:
+    """Logits of each batch before its step, and the mean loss as a share of ln C, none where nothing was learned."""
+    net = plain_network(model)
+    parameters = [p.requires_grad_(True) for name, p in net.named_parameters() if name in names]
+    speeds = [torch.zeros_like(parameter) for parameter in parameters]
+    mean: float | None = None
+    for batch in BATCHES:
+        logits = logits_by(net, batch)
+        limit = 0.4 * math.log(len(logits[0]))
+        values = [entropy(row) for row in logits]
+        certain = [place for place, value in enumerate(values) if value.item() < limit]
+        gradients = torch.autograd.grad(sum(values[place] for place in certain) / len(certain), parameters)  # type: ignore[arg-type]
+        length = math.sqrt(sum(float((gradient**2).sum()) for gradient in gradients))
+        before = [parameter.detach().clone() for parameter in parameters]
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter += rho * gradient / length
+        rows = logits_by(net, batch)
+        values = [value for value in (entropy(rows[place]) for place in certain) if value.item() < limit]
+        loss = sum(values) / len(values)
+        share = float(loss) / math.log(len(logits[0]))
+        mean = share if mean is None else 0.9 * mean + 0.1 * share
+        yield logits.detach(), mean
+        gradients = torch.autograd.grad(loss, parameters)  # type: ignore[arg-type]
+        with torch.no_grad():
+            for place, gradient in enumerate(gradients):
+                speeds[place] = 0.9 * speeds[place] + gradient
+                parameters[place].copy_(before[place] - lr * speeds[place])
+
+
+def check_sar_equals_a_slow_one(architecture: str = "resnet") -> None:
+    """The gradient is that of the moved weights, and the moving mean that of its loss."""
+    method = ncttt.SAR(rho=0.03, recovery=0.0, norm="source" if architecture == "vit" else "batch")
+    model = confident(method, architecture, spread=3.0)
+    adapter = ncttt.Adapter(model, protocol="online")
+    for batch, (logits, mean) in zip(BATCHES, slow_sar(model, set(method.parameters(model)), 1e-2, 0.03), strict=True):
+        torch.testing.assert_close(adapter(batch.double()), logits)
+        assert abs(adapter.model.memory.mean.item() - mean) < 1e-10, "the moving mean of the loss differs"
+
+
+def check_sar_recovers_by_the_number_of_classes() -> None:
+    """It begins again when the mean loss is below its share of ln C, not of ln 1000, and then starts from nothing."""
+    _, low = next(slow_sar(confident(ncttt.SAR()), set(ncttt.SAR().parameters(confident(ncttt.SAR()))), 1e-2, 0.05))
+    assert low is not None
+    for share, resets in ((low * 1.01, True), (low * 0.99, False)):
+        adapter = ncttt.Adapter(confident(ncttt.SAR()), ncttt.SAR(recovery=share), protocol="online")
+        adapter(BATCHES[0].double())
+        assert adapter.trace.reset == resets, f"reset is {adapter.trace.reset} at {share / low:g} times the mean loss"
+        assert (adapter.model.memory.mean.item() < 0) == resets, "the moving mean survived the reset"

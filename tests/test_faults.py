@@ -15,9 +15,10 @@ import reconstruction_checks
 import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, eata, lame, nc_ttt, tent, ttt, ttt_mae
+from ncttt.methods import clust3, eata, lame, nc_ttt, sar, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
+from ncttt.methods.sar import SAR
 from ncttt.methods.ttt_flow.flow import Coupling
 from ncttt.methods.ttt_plus import TTTPlus
 from ncttt.model import certainty
@@ -224,6 +225,30 @@ def memory_shared_by_all_adapters(monkeypatch):
     monkeypatch.setattr(ncttt.ETA, "memory", lambda self, model: made)
 
 
+def recovery_for_a_thousand_classes(monkeypatch):
+    """SAR's loss is compared with a share of ln 1000."""
+    move = sar.MeanLoss.move
+    monkeypatch.setattr(sar.MeanLoss, "move", lambda self, share: move(self, share * math.log(5) / math.log(1000)))
+
+
+def moving_mean_that_survives_its_own_reset(monkeypatch):
+    """What the recovery resets is all but the mean by which it judges."""
+    reset = Snapshot.reset
+
+    def faulty(self):
+        means = {name: tensor.clone() for name, tensor in self._live.items() if name == "memory.mean"}
+        reset(self)
+        for name, mean in means.items():
+            self._live[name].copy_(mean)
+
+    monkeypatch.setattr(Snapshot, "reset", faulty)
+
+
+def gradient_at_the_weights_themselves(monkeypatch):
+    """SAR without its way to the worst point nearby."""
+    monkeypatch.setattr(SAR, "_moved_away", lambda self, model, loss: {})
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -255,6 +280,9 @@ FAULTS = {
     entropy_over_the_batch: stream_checks.check_eta_equals_a_slow_one,
     moving_mean_that_survives_a_reset: lambda: stream_checks.check_domains_are_independent(NEAR),
     memory_shared_by_all_adapters: lambda: stream_checks.check_domains_are_independent(NEAR),
+    recovery_for_a_thousand_classes: stream_checks.check_sar_recovers_by_the_number_of_classes,
+    moving_mean_that_survives_its_own_reset: stream_checks.check_sar_recovers_by_the_number_of_classes,
+    gradient_at_the_weights_themselves: stream_checks.check_sar_equals_a_slow_one,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

@@ -6,6 +6,7 @@ from .nc_ttt import NCTTT
 from .ptbn import PTBN
 from .rdumb import RDumb
 from .registry import METHODS, needs_of, place_of, title_of
+from .sar import SAR
 from .settings import method_for, method_from, settings_of
 from .source import Source
 from .tent import Tent
@@ -20,6 +21,7 @@ __all__ = [
     "METHODS",
     "NCTTT",
     "PTBN",
+    "SAR",
     "TTT",
     "TTTMAE",
     "ClusT3",

@@ -132,7 +132,7 @@ class EATA(ETA):
             for images in _groups(batches, self.fisher_images):
                 logits = torch.func.functional_call(model, moved, (images.to(model.mean),))
                 loss = F.cross_entropy(logits, logits.argmax(1))
-                squares.append(_row(torch.autograd.grad(loss, list(moved.values()))).square())
+                squares.append(_row(torch.autograd.grad(loss, list(moved.values()), materialize_grads=True)).square())
         _fisher(model).copy_(torch.stack(squares).mean(0))
 
     def forget(self, model: Branched) -> None:
