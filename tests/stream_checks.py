@@ -183,3 +183,65 @@ def check_sar_recovers_by_the_number_of_classes() -> None:
         adapter(BATCHES[0].double())
         assert adapter.trace.reset == resets, f"reset is {adapter.trace.reset} at {share / low:g} times the mean loss"
         assert (adapter.model.memory.mean.item() < 0) == resets, "the moving mean survived the reset"
+
+
+def slow_shuffle(image: Tensor, order: list[int], patches: int) -> Tensor:
+    """Patch number `order[i]` goes to place i; rows of patches first."""
+    shuffled, height, width = image.clone(), image.shape[1] // patches, image.shape[2] // patches
+    for place, origin in enumerate(order):
+        (top, left), (from_top, from_left) = divmod(place, patches), divmod(origin, patches)
+        part = image[:, from_top * height : (from_top + 1) * height, from_left * width : (from_left + 1) * width]
+        shuffled[:, top * height : (top + 1) * height, left * width : (left + 1) * width] = part
+    return shuffled
+
+
+def slow_deyo(
+    model: ncttt.Branched, orders: list[list[list[int]]], lr: float, least: float
+) -> Iterator[tuple[Tensor, int, int]]:
+    """Logits of each batch before its step, how many images were certain, and how many of them counted."""
+    net = plain_network(model)
+    parameters = affine(net)
+    speeds = [torch.zeros_like(parameter) for parameter in parameters]
+    for batch, drawn in zip(BATCHES, orders, strict=True):
+        logits = logits_by(net, batch)
+        highest = math.log(len(logits[0]))
+        certain = [place for place, row in enumerate(logits) if entropy(row).item() < 0.5 * highest]
+        shuffled = torch.stack([slow_shuffle(batch[place], drawn[n], 4) for n, place in enumerate(certain)])
+        with torch.no_grad():
+            others = logits_by(net, shuffled)
+        losses = []
+        for place, other in zip(certain, others, strict=True):
+            predicted, value = int(logits[place].argmax()), entropy(logits[place])
+            drop = float(probabilities(logits[place])[predicted]) - float(probabilities(other)[predicted])
+            if drop > least:
+                losses.append((math.exp(0.4 * highest - value.item()) + math.exp(drop)) * value)
+        yield logits.detach(), len(certain), len(losses)
+        if not losses:
+            continue
+        gradients = torch.autograd.grad(sum(losses) / len(losses), parameters)  # type: ignore[arg-type]
+        with torch.no_grad():
+            for place, gradient in enumerate(gradients):
+                speeds[place] = 0.9 * speeds[place] + gradient
+                parameters[place] -= lr * speeds[place]
+
+
+def drawn_orders(adapter: ncttt.Adapter) -> list[list[list[int]]]:
+    """The orders of patches that each batch gets, which depend on the seeds of the stream alone."""
+    state = copy.deepcopy(adapter._state)
+    orders = []
+    for batch in BATCHES:
+        generator = torch.Generator().manual_seed(state.next_seed())
+        orders.append(torch.rand(len(batch), 16, generator=generator).argsort(1).tolist())
+    return orders
+
+
+def check_deyo_equals_a_slow_one(architecture: str = "resnet") -> None:
+    """Certain images alone count, and of these those that shuffled patches make less certain."""
+    transformer = architecture == "vit"  # to which the order of patches of noise means little
+    method = ncttt.DeYO(norm="source" if transformer else "batch", least_drop=0.0 if transformer else 0.2)
+    model = confident(method, architecture, spread=3.0)
+    adapter = ncttt.Adapter(model, protocol="online", lr=1e-2)
+    orders = drawn_orders(adapter)
+    logits, certain, counted = zip(*slow_deyo(model, orders, 1e-2, method.least_drop), strict=True)
+    assert 0 < sum(counted) < sum(certain) < sum(map(len, BATCHES)), "no image was left out, so the test tells little"
+    torch.testing.assert_close(torch.cat([adapter(batch.double()) for batch in BATCHES]), torch.cat(logits))

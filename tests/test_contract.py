@@ -12,7 +12,13 @@ from ncttt.testing.contract import CHECKS
 SETTINGS = {("tent", "vit"): {"moves": "norm"}, ("ttt_mae", "vit"): {"masks": 16, "optimizer": "adam"}}
 # Filters by certainty and by what is new would leave hardly any of the few images of a check.
 OPEN = {"margin": 1.0, "redundancy": 2.0}
-CONFIDENT = {"eta": OPEN, "eata": OPEN, "rdumb": OPEN, "sar": {"margin": 1.0, "recovery": 0.0, "rho": 1e-3}}
+CONFIDENT = {
+    "eta": OPEN,
+    "eata": OPEN,
+    "rdumb": OPEN,
+    "sar": {"margin": 1.0, "recovery": 0.0, "rho": 1e-3},
+    "deyo": {"margin": 1.0, "least_drop": -1.0},
+}
 # Methods for some architectures alone; their own tests prove that they refuse the others.
 MADE_FOR = {"ttt_mae": {"vit"}}
 PAIRS = [

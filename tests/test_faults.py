@@ -15,7 +15,7 @@ import reconstruction_checks
 import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, eata, lame, nc_ttt, sar, tent, ttt, ttt_mae
+from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, sar, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.sar import SAR
@@ -249,6 +249,19 @@ def gradient_at_the_weights_themselves(monkeypatch):
     monkeypatch.setattr(SAR, "_moved_away", lambda self, model, loss: {})
 
 
+def one_order_of_patches_for_the_batch(monkeypatch):
+    shuffle = deyo.shuffled_patches
+    monkeypatch.setattr(
+        deyo, "shuffled_patches", lambda images, patches: shuffle(images.flatten(0, 1)[None], patches).view_as(images)
+    )
+
+
+def drop_of_another_class(monkeypatch):
+    """The drop is taken for the least likely class."""
+    drops = ncttt.DeYO._drops
+    monkeypatch.setattr(ncttt.DeYO, "_drops", lambda self, model, images, logits: drops(self, model, images, -logits))
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -283,6 +296,8 @@ FAULTS = {
     recovery_for_a_thousand_classes: stream_checks.check_sar_recovers_by_the_number_of_classes,
     moving_mean_that_survives_its_own_reset: stream_checks.check_sar_recovers_by_the_number_of_classes,
     gradient_at_the_weights_themselves: stream_checks.check_sar_equals_a_slow_one,
+    one_order_of_patches_for_the_batch: stream_checks.check_deyo_equals_a_slow_one,
+    drop_of_another_class: stream_checks.check_deyo_equals_a_slow_one,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

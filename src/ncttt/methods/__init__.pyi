@@ -1,5 +1,6 @@
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
+from .deyo import DeYO
 from .eata import EATA, ETA
 from .lame import Lame
 from .nc_ttt import NCTTT
@@ -25,6 +26,7 @@ __all__ = [
     "TTT",
     "TTTMAE",
     "ClusT3",
+    "DeYO",
     "Lame",
     "Method",
     "Objective",
