@@ -4,11 +4,13 @@ import copy
 import math
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
 
 import ncttt
+from ncttt.methods import roid
 from ncttt.testing.cases import attached, images, make_confident
 
 BATCHES = [images(12, seed) for seed in range(5)]
@@ -245,3 +247,73 @@ def check_deyo_equals_a_slow_one(architecture: str = "resnet") -> None:
     logits, certain, counted = zip(*slow_deyo(model, orders, 1e-2, method.least_drop), strict=True)
     assert 0 < sum(counted) < sum(certain) < sum(map(len, BATCHES)), "no image was left out, so the test tells little"
     torch.testing.assert_close(torch.cat([adapter(batch.double()) for batch in BATCHES]), torch.cat(logits))
+
+
+def slow_roid(model: ncttt.Branched, lr: float, batches: list[Tensor]) -> Iterator[tuple[Tensor, list[float]]]:
+    """Predictions of each batch before its step, corrected, and the weights of its images; views are mirrored."""
+    net = plain_network(model)
+    parameters = affine(net)
+    source = [parameter.detach().clone() for parameter in parameters]
+    optimizer = torch.optim.Adam(parameters, lr=lr)
+    mean: list[float] = []
+    for batch in batches:
+        logits = logits_by(net, batch)
+        classes, each = len(logits[0]), [probabilities(row) for row in logits]
+        mean = mean or [1 / classes] * classes
+        diversity = stretched([1 - cosine(p.tolist(), mean) for p in each])
+        certainty = stretched([-entropy(row).item() for row in logits])
+        middle = sum(diversity) / len(diversity)
+        weights = [0 if d < middle else math.exp(3 * d * c) for d, c in zip(diversity, certainty, strict=True)]
+        shares = [sum(float(p[k]) for p in each) / len(each) for k in range(classes)]
+        mean = [0.9 * old + 0.1 * new for old, new in zip(mean, shares, strict=True)]
+        smooth = max(1 / len(batch), 1 / classes) / max(shares)
+        prior = [(share + smooth) / (1 + smooth * classes) for share in shares]
+        corrected = torch.stack([torch.stack([p[k] * prior[k] for k in range(classes)]) for p in each]).detach()
+        yield corrected / corrected.sum(1, keepdim=True), weights
+        places = [place for place, weight in enumerate(weights) if weight]
+        views = logits_by(net, batch[places].flip(3))
+        loss = torch.zeros(())
+        for view, place in zip(views, places, strict=True):
+            clipped = [p.clamp(max=0.99) for p in each[place]]
+            ratio = -sum(p * torch.log(p / (1 - p) + 1e-5) for p in clipped)
+            agreement = (cross_entropy(view, logits[place]) + cross_entropy(logits[place], view)) / 2
+            loss = loss + weights[place] * (ratio + agreement) / len(batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for parameter, origin in zip(parameters, source, strict=True):
+                parameter.copy_(0.99 * parameter + 0.01 * origin)
+
+
+def stretched(values: list[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 0.0 for value in values]
+
+
+def cross_entropy(target: Tensor, predicted: Tensor) -> Tensor:
+    pairs = zip(probabilities(target), probabilities(predicted), strict=True)
+    return -sum(p * q.log() for p, q in pairs)  # type: ignore[return-value]
+
+
+def check_roid_equals_a_slow_one(architecture: str = "resnet", size: int = 12) -> None:
+    """Weights, loss, consistency, anchor and correction, with mirrored images for views."""
+    batches = [batch[:size] for batch in BATCHES]
+    model = confident(ncttt.ROID(norm="source" if architecture == "vit" else "batch"), architecture)
+    with patch.object(roid, "VIEWS", lambda images: images.flip(3)):
+        ours = stream(model, batches, lr=1e-2).softmax(1)
+    predictions, weights = zip(*slow_roid(model, 1e-2, batches), strict=True)
+    counted = [weight for each in weights for weight in each if weight]
+    assert size == 1 or len(counted) < size * len(batches), "no image was left out, so the test tells little"
+    torch.testing.assert_close(ours, torch.cat(predictions))
+
+
+def check_correction_is_on_probabilities() -> None:
+    """Two images by hand: probabilities times the smoothed shares, so a class that is common gets likelier."""
+    likely = torch.tensor([[0.9, 0.1], [0.5, 0.5]]).double()
+    shares, smooth = [0.7, 0.3], 0.5 / 0.7
+    prior = [(share + smooth) / (1 + 2 * smooth) for share in shares]
+    expected = torch.tensor([[p * q for p, q in zip(row, prior, strict=True)] for row in likely.tolist()]).double()
+    expected = expected / expected.sum(1, keepdim=True)
+    corrected = ncttt.ROID()._corrected(likely.log() - 3.0)  # negative logits, which a factor would turn round
+    torch.testing.assert_close(corrected.softmax(1), expected)

@@ -15,7 +15,7 @@ import reconstruction_checks
 import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, sar, tent, ttt, ttt_mae
+from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, roid, sar, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.sar import SAR
@@ -262,6 +262,25 @@ def drop_of_another_class(monkeypatch):
     monkeypatch.setattr(ncttt.DeYO, "_drops", lambda self, model, images, logits: drops(self, model, images, -logits))
 
 
+def logits_multiplied_by_the_prior(monkeypatch):
+    monkeypatch.setattr(ncttt.ROID, "_corrected", lambda self, logits: logits * roid.smoothed_shares(logits))
+
+
+def prior_over_the_wrong_axis(monkeypatch):
+    """Shares of images in a class in place of shares of classes in the batch."""
+    shares = roid.smoothed_shares
+    monkeypatch.setattr(roid, "smoothed_shares", lambda logits: shares(logits.softmax(0).log()))
+
+
+def weights_that_are_not_drawn_back(monkeypatch):
+    monkeypatch.setattr(ncttt.ROID, "after_step", lambda self, model: None)
+
+
+def mean_of_predictions_from_the_first_batch_on(monkeypatch):
+    """The moving mean begins at nothing, so that the first batch is all of it."""
+    monkeypatch.setattr(ncttt.ROID, "memory", lambda self, model: eata.MeanPrediction(5))
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -298,6 +317,10 @@ FAULTS = {
     gradient_at_the_weights_themselves: stream_checks.check_sar_equals_a_slow_one,
     one_order_of_patches_for_the_batch: stream_checks.check_deyo_equals_a_slow_one,
     drop_of_another_class: stream_checks.check_deyo_equals_a_slow_one,
+    logits_multiplied_by_the_prior: stream_checks.check_correction_is_on_probabilities,
+    prior_over_the_wrong_axis: stream_checks.check_correction_is_on_probabilities,
+    weights_that_are_not_drawn_back: stream_checks.check_roid_equals_a_slow_one,
+    mean_of_predictions_from_the_first_batch_on: stream_checks.check_roid_equals_a_slow_one,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

@@ -7,6 +7,7 @@ from .nc_ttt import NCTTT
 from .ptbn import PTBN
 from .rdumb import RDumb
 from .registry import METHODS, needs_of, place_of, title_of
+from .roid import ROID
 from .sar import SAR
 from .settings import method_for, method_from, settings_of
 from .source import Source
@@ -22,6 +23,7 @@ __all__ = [
     "METHODS",
     "NCTTT",
     "PTBN",
+    "ROID",
     "SAR",
     "TTT",
     "TTTMAE",

@@ -107,3 +107,13 @@ def check_whole(method: object, **least: int) -> None:
         value = getattr(method, field)
         if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
             raise InputError(f"{field} must be a whole number of at least {lowest}; found {value!r}")
+
+
+def need_pixels(model: Branched, images: Tensor, what: str) -> None:
+    """Raise an `InputError` for images that were normalised outside of the model, which cannot be augmented."""
+    low, high = (bound.item() for bound in torch.aminmax(images))
+    if not model.normalises and (low < -0.01 or high > 1.01):
+        raise InputError(
+            f"{what} need images in [0, 1]; found {low:.3g} to {high:.3g}; let the model normalise them itself: "
+            "ncttt.Adapter(net, method, mean=mean, std=std)"
+        )
