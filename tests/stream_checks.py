@@ -64,7 +64,7 @@ def probabilities(row: Tensor) -> Tensor:
 
 
 def entropy(row: Tensor) -> Tensor:
-    return -sum(p * p.log() for p in probabilities(row))  # type: ignore[return-value]
+    return -sum(torch.xlogy(p, p) for p in probabilities(row))  # type: ignore[return-value]
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -317,3 +317,34 @@ def check_correction_is_on_probabilities() -> None:
     expected = expected / expected.sum(1, keepdim=True)
     corrected = ncttt.ROID()._corrected(likely.log() - 3.0)  # negative logits, which a factor would turn round
     torch.testing.assert_close(corrected.softmax(1), expected)
+
+
+def slow_t3a(model: ncttt.Branched, linear: nn.Linear, k: int) -> Iterator[Tensor]:
+    """Logits of each batch: lists of supports for each class, sorted, cut, added up."""
+    taken: list[Tensor] = []
+    hook = linear.register_forward_pre_hook(lambda _, inputs: taken.append(inputs[0].detach()))
+    supports: list[list[tuple[float, Tensor]]] = [[] for _ in range(linear.out_features)]
+
+    def keep(features: Tensor, logits: Tensor) -> None:
+        for row, scores in zip(features, logits, strict=True):
+            supports[int(scores.argmax())].append((entropy(scores).item(), row / row.norm()))
+        for place, own in enumerate(supports):
+            supports[place] = sorted(own, key=lambda pair: pair[0])[:k]
+
+    with torch.no_grad():
+        keep(linear.weight, linear.weight @ linear.weight.T + linear.bias)
+        for batch in BATCHES:
+            logits = model(batch.double())
+            keep(taken[-1], logits)
+            centroids = [sum(row for _, row in own) if own else torch.zeros_like(taken[-1][0]) for own in supports]
+            rows = [[float(z @ c) / (float(c.norm()) or 1.0) for c in centroids] for z in taken[-1]]  # type: ignore[union-attr]
+            yield torch.tensor(rows).double()
+    hook.remove()
+
+
+def check_t3a_equals_a_slow_one(architecture: str = "resnet", k: int = 3) -> None:
+    """Supports are gathered over the stream, the worst of a class leave it, the rest give the logits."""
+    model = confident(ncttt.T3A(k=k), architecture)
+    linear = [part for part in model.modules() if isinstance(part, nn.Linear) and part.out_features == 5][-1]
+    expected = torch.cat(list(slow_t3a(model, linear, k)))
+    torch.testing.assert_close(stream(model), expected, rtol=1e-5, atol=1e-5)

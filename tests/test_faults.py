@@ -15,7 +15,7 @@ import reconstruction_checks
 import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, roid, sar, tent, ttt, ttt_mae
+from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, roid, sar, t3a, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.sar import SAR
@@ -281,6 +281,21 @@ def mean_of_predictions_from_the_first_batch_on(monkeypatch):
     monkeypatch.setattr(ncttt.ROID, "memory", lambda self, model: eata.MeanPrediction(5))
 
 
+def supports_of_highest_entropy(monkeypatch):
+    monkeypatch.setattr(t3a, "entropies", lambda logits: -tent.mean_entropy(logits) + 0 * logits.sum(1))
+
+
+def supports_that_leak_into_the_next_domain(monkeypatch):
+    """A reset puts back the features of the supports, and not how certain they were."""
+    copy = Snapshot._copy
+
+    def faulty(self, values):
+        live = {name: tensor for name, tensor in self._live.items() if name != "memory.entropies"}
+        copy(Snapshot(live, None), values)
+
+    monkeypatch.setattr(Snapshot, "_copy", faulty)
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -321,6 +336,8 @@ FAULTS = {
     prior_over_the_wrong_axis: stream_checks.check_correction_is_on_probabilities,
     weights_that_are_not_drawn_back: stream_checks.check_roid_equals_a_slow_one,
     mean_of_predictions_from_the_first_batch_on: stream_checks.check_roid_equals_a_slow_one,
+    supports_of_highest_entropy: stream_checks.check_t3a_equals_a_slow_one,
+    supports_that_leak_into_the_next_domain: lambda: stream_checks.check_domains_are_independent(ncttt.T3A(k=3)),
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

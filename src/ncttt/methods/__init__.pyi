@@ -11,6 +11,7 @@ from .roid import ROID
 from .sar import SAR
 from .settings import method_for, method_from, settings_of
 from .source import Source
+from .t3a import T3A
 from .tent import Tent
 from .ttt import TTT
 from .ttt_flow import TTTFlow
@@ -25,6 +26,7 @@ __all__ = [
     "PTBN",
     "ROID",
     "SAR",
+    "T3A",
     "TTT",
     "TTTMAE",
     "ClusT3",

@@ -10,7 +10,7 @@ from ncttt import models
 from ncttt.adapt.adapter import Adapter
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched, attach
-from ncttt.model.norm import statistics
+from ncttt.model.norm import looking, statistics
 from ncttt.model.snapshot import named_tensors
 
 CLASSES = 5
@@ -41,7 +41,8 @@ class Case:
 def make_confident(model: Branched, spread: float = 4.0) -> None:
     """Scale the last layer so that each class's logit has mean 0 and this spread over images of noise."""
     linear = [part for part in model.modules() if isinstance(part, nn.Linear) and part.out_features == CLASSES][-1]
-    with statistics(model.batch_norms(), "batch" if model.batch_norms() else "source"):
+    policy = looking(model.method.gradient_norm) if model.batch_norms() else "source"
+    with statistics(model.batch_norms(), policy):
         logits = model(images(64, seed=7))
     scale = spread / logits.std(0)
     linear.weight.mul_(scale[:, None])
