@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import ncttt
-from ncttt.methods import roid
+from ncttt.methods import memo, roid
 from ncttt.testing.cases import attached, images, make_confident
 
 BATCHES = [images(12, seed) for seed in range(5)]
@@ -348,3 +348,31 @@ def check_t3a_equals_a_slow_one(architecture: str = "resnet", k: int = 3) -> Non
     linear = [part for part in model.modules() if isinstance(part, nn.Linear) and part.out_features == 5][-1]
     expected = torch.cat(list(slow_t3a(model, linear, k)))
     torch.testing.assert_close(stream(model), expected, rtol=1e-5, atol=1e-5)
+
+
+def mirrored_in_turn(views: Tensor) -> Tensor:
+    """Every other view mirrored: what a test can say without random numbers."""
+    return torch.where((torch.arange(len(views)) % 2 == 1)[:, None, None, None], views.flip(3), views)
+
+
+def check_memo_equals_a_slow_one(count: int = 3) -> None:
+    """One step of plain SGD on all weights, on the mean of entropies, then a forward of the images."""
+    model = confident(ncttt.MEMO(norm="source", views=4))
+    batch = images(count).double()
+    ours = ncttt.Adapter(model, lr=0.1)
+    with patch.object(memo, "augmix", mirrored_in_turn):
+        logits = ours(batch)
+    net = model.classifier
+    losses = []
+    for image in batch:
+        views = [net(normalised(view[None]))[0] for view in (image, image.flip(2)) * 2]
+        mean = sum(map(probabilities, views)) / 4
+        losses.append(-sum(p * p.log() for p in mean))
+    loss = sum(losses) / count
+    assert abs(ours.trace.losses[0] - float(loss)) < 1e-9, "the loss differs"
+    named = dict(net.named_parameters())
+    gradients = torch.autograd.grad(loss, list(named.values()))  # type: ignore[arg-type]
+    moved = {name: p - 0.1 * g for (name, p), g in zip(named.items(), gradients, strict=True)}
+    expected = torch.func.functional_call(net, moved, (normalised(batch),))
+    torch.testing.assert_close(logits, expected.detach())
+    assert not torch.allclose(logits, model(batch)), "nothing has moved"

@@ -15,7 +15,7 @@ import reconstruction_checks
 import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, deyo, eata, lame, nc_ttt, roid, sar, t3a, tent, ttt, ttt_mae
+from ncttt.methods import clust3, deyo, eata, lame, memo, nc_ttt, roid, sar, t3a, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.sar import SAR
@@ -296,6 +296,17 @@ def supports_that_leak_into_the_next_domain(monkeypatch):
     monkeypatch.setattr(Snapshot, "_copy", faulty)
 
 
+def mean_of_logits_in_place_of_predictions(monkeypatch):
+    """MEMO's views are averaged before the softmax."""
+    monkeypatch.setattr(memo, "marginal_entropies", lambda logits: eata.entropies(logits.mean(1)))
+
+
+def views_of_other_images(monkeypatch):
+    """The views of one image are taken for one view each of all of them."""
+    entropies = memo.marginal_entropies
+    monkeypatch.setattr(memo, "marginal_entropies", lambda logits: entropies(logits.transpose(0, 1)))
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
@@ -338,6 +349,8 @@ FAULTS = {
     mean_of_predictions_from_the_first_batch_on: stream_checks.check_roid_equals_a_slow_one,
     supports_of_highest_entropy: stream_checks.check_t3a_equals_a_slow_one,
     supports_that_leak_into_the_next_domain: lambda: stream_checks.check_domains_are_independent(ncttt.T3A(k=3)),
+    mean_of_logits_in_place_of_predictions: stream_checks.check_memo_equals_a_slow_one,
+    views_of_other_images: stream_checks.check_memo_equals_a_slow_one,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

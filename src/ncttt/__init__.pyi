@@ -19,6 +19,7 @@ from .base.errors import InputError
 from .methods import (
     EATA,
     ETA,
+    MEMO,
     METHODS,
     NCTTT,
     PTBN,
@@ -48,6 +49,7 @@ __version__: str
 __all__ = [
     "EATA",
     "ETA",
+    "MEMO",
     "METHODS",
     "NCTTT",
     "PTBN",

@@ -3,6 +3,7 @@ from .clust3 import ClusT3
 from .deyo import DeYO
 from .eata import EATA, ETA
 from .lame import Lame
+from .memo import MEMO
 from .nc_ttt import NCTTT
 from .ptbn import PTBN
 from .rdumb import RDumb
@@ -21,6 +22,7 @@ from .ttt_plus import TTTPlus
 __all__ = [
     "EATA",
     "ETA",
+    "MEMO",
     "METHODS",
     "NCTTT",
     "PTBN",
