@@ -18,6 +18,7 @@ VARIANTS = {
     "lame": [{"affinity": kind} for kind in AFFINITIES],
     "tent": [{}, {"returns": "before"}],
     "ttt": [{}, {"head": "pooled"}],
+    "memo": [{"views": 4}],  # of 32, which are for single images: a hundred would need them all in memory together
 }
 PEERS = {"tent": "tent", "ttt": "ttt", "ttt pooled": "ttt", "ttt_plus": "ttt_pp"}
 EQUAL = "Adapter, as the peer"
@@ -44,7 +45,7 @@ class Timed:
 def all_methods() -> dict[str, ncttt.Method]:
     """Every method of METHODS with its defaults, some in several variants, by label."""
     return {
-        " ".join([name, *settings.values()]): kind(**settings)
+        " ".join([name, *map(str, settings.values())]): kind(**settings)
         for name, kind in ncttt.METHODS.items()
         for settings in VARIANTS.get(name, [{}])
     }
@@ -97,6 +98,8 @@ def model_for(method: ncttt.Method, data: str) -> ncttt.Branched:
         if not method.has_branch or _same_branch(model.method, method):
             return model
         net = model.classifier
+    if method.has_branch and not method.needs_training():
+        return ncttt.calibrated(net, method, [torch.rand(64, 3, 32, 32)])
     net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return ncttt.attach(net, layer, method, torch.rand(2, 3, 32, 32)).eval()
 

@@ -1,5 +1,6 @@
 """Proof that the checks can fail: each planted fault breaks at least one of them."""
 
+import math
 from contextlib import nullcontext
 
 import pytest
@@ -11,11 +12,13 @@ import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
 import reconstruction_checks
+import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, lame, nc_ttt, tent, ttt, ttt_mae
+from ncttt.methods import clust3, deyo, eata, lame, memo, nc_ttt, roid, sar, t3a, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
+from ncttt.methods.sar import SAR
 from ncttt.methods.ttt_flow.flow import Coupling
 from ncttt.methods.ttt_plus import TTTPlus
 from ncttt.model import certainty
@@ -23,7 +26,7 @@ from ncttt.model.snapshot import Snapshot
 from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
 from ncttt.testing import contract
-from ncttt.testing.cases import Case, images
+from ncttt.testing.cases import Case, images, resnet
 
 
 def shared_noise(monkeypatch):
@@ -194,10 +197,121 @@ def memory_made_anew(monkeypatch):
     monkeypatch.setattr(PrototypeToy, "remember", faulty)
 
 
+def margin_for_a_thousand_classes(monkeypatch):
+    """The threshold of entropy does not know how many classes there are."""
+    monkeypatch.setattr(eata, "log", lambda classes: math.log(1000))
+
+
+def entropy_over_the_batch(monkeypatch):
+    """ETA's entropy of what a class gives to the images, one for each class."""
+    entropies = eata.entropies
+    monkeypatch.setattr(eata, "entropies", lambda logits: entropies(logits.T).mean().expand(len(logits)))
+
+
+def moving_mean_that_survives_a_reset(monkeypatch):
+    """A reset puts back what moves by gradients, and the rest of the memory stays."""
+    copy = Snapshot._copy
+
+    def faulty(self, values):
+        live = {name: tensor for name, tensor in self._live.items() if not name.startswith("memory.")}
+        copy(Snapshot(live, None), values)
+
+    monkeypatch.setattr(Snapshot, "_copy", faulty)
+
+
+def memory_shared_by_all_adapters(monkeypatch):
+    """One memory for a method wherever it is used, so that it leaks from one stream into another."""
+    made = ncttt.ETA(margin=1.0).memory(ncttt.Branched(resnet(), None, ncttt.ETA()))
+    monkeypatch.setattr(ncttt.ETA, "memory", lambda self, model: made)
+
+
+def recovery_for_a_thousand_classes(monkeypatch):
+    """SAR's loss is compared with a share of ln 1000."""
+    move = sar.MeanLoss.move
+    monkeypatch.setattr(sar.MeanLoss, "move", lambda self, share: move(self, share * math.log(5) / math.log(1000)))
+
+
+def moving_mean_that_survives_its_own_reset(monkeypatch):
+    """What the recovery resets is all but the mean by which it judges."""
+    reset = Snapshot.reset
+
+    def faulty(self):
+        means = {name: tensor.clone() for name, tensor in self._live.items() if name == "memory.mean"}
+        reset(self)
+        for name, mean in means.items():
+            self._live[name].copy_(mean)
+
+    monkeypatch.setattr(Snapshot, "reset", faulty)
+
+
+def gradient_at_the_weights_themselves(monkeypatch):
+    """SAR without its way to the worst point nearby."""
+    monkeypatch.setattr(SAR, "_moved_away", lambda self, model, loss: {})
+
+
+def one_order_of_patches_for_the_batch(monkeypatch):
+    shuffle = deyo.shuffled_patches
+    monkeypatch.setattr(
+        deyo, "shuffled_patches", lambda images, patches: shuffle(images.flatten(0, 1)[None], patches).view_as(images)
+    )
+
+
+def drop_of_another_class(monkeypatch):
+    """The drop is taken for the least likely class."""
+    drops = ncttt.DeYO._drops
+    monkeypatch.setattr(ncttt.DeYO, "_drops", lambda self, model, images, logits: drops(self, model, images, -logits))
+
+
+def logits_multiplied_by_the_prior(monkeypatch):
+    monkeypatch.setattr(ncttt.ROID, "_corrected", lambda self, logits: logits * roid.smoothed_shares(logits))
+
+
+def prior_over_the_wrong_axis(monkeypatch):
+    """Shares of images in a class in place of shares of classes in the batch."""
+    shares = roid.smoothed_shares
+    monkeypatch.setattr(roid, "smoothed_shares", lambda logits: shares(logits.softmax(0).log()))
+
+
+def weights_that_are_not_drawn_back(monkeypatch):
+    monkeypatch.setattr(ncttt.ROID, "after_step", lambda self, model: None)
+
+
+def mean_of_predictions_from_the_first_batch_on(monkeypatch):
+    """The moving mean begins at nothing, so that the first batch is all of it."""
+    monkeypatch.setattr(ncttt.ROID, "memory", lambda self, model: eata.MeanPrediction(5))
+
+
+def supports_of_highest_entropy(monkeypatch):
+    monkeypatch.setattr(t3a, "entropies", lambda logits: -tent.mean_entropy(logits) + 0 * logits.sum(1))
+
+
+def supports_that_leak_into_the_next_domain(monkeypatch):
+    """A reset puts back the features of the supports, and not how certain they were."""
+    copy = Snapshot._copy
+
+    def faulty(self, values):
+        live = {name: tensor for name, tensor in self._live.items() if name != "memory.entropies"}
+        copy(Snapshot(live, None), values)
+
+    monkeypatch.setattr(Snapshot, "_copy", faulty)
+
+
+def mean_of_logits_in_place_of_predictions(monkeypatch):
+    """MEMO's views are averaged before the softmax."""
+    monkeypatch.setattr(memo, "marginal_entropies", lambda logits: eata.entropies(logits.mean(1)))
+
+
+def views_of_other_images(monkeypatch):
+    """The views of one image are taken for one view each of all of them."""
+    entropies = memo.marginal_entropies
+    monkeypatch.setattr(memo, "marginal_entropies", lambda logits: entropies(logits.transpose(0, 1)))
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
 
+NEAR = ncttt.ETA(redundancy=0.6)
 FAULTS = {
     shared_noise: noise_checks.check_noise_is_independent,
     noise_grows_with_the_batch: noise_checks.check_noise_has_its_scale,
@@ -220,6 +334,23 @@ FAULTS = {
     memory_that_survives_a_reset: on_resnet(contract.check_reset_is_exact, PrototypeToy),
     memory_in_an_attribute: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
     memory_made_anew: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
+    margin_for_a_thousand_classes: stream_checks.check_eta_equals_a_slow_one,
+    entropy_over_the_batch: stream_checks.check_eta_equals_a_slow_one,
+    moving_mean_that_survives_a_reset: lambda: stream_checks.check_domains_are_independent(NEAR),
+    memory_shared_by_all_adapters: lambda: stream_checks.check_domains_are_independent(NEAR),
+    recovery_for_a_thousand_classes: stream_checks.check_sar_recovers_by_the_number_of_classes,
+    moving_mean_that_survives_its_own_reset: stream_checks.check_sar_recovers_by_the_number_of_classes,
+    gradient_at_the_weights_themselves: stream_checks.check_sar_equals_a_slow_one,
+    one_order_of_patches_for_the_batch: stream_checks.check_deyo_equals_a_slow_one,
+    drop_of_another_class: stream_checks.check_deyo_equals_a_slow_one,
+    logits_multiplied_by_the_prior: stream_checks.check_correction_is_on_probabilities,
+    prior_over_the_wrong_axis: stream_checks.check_correction_is_on_probabilities,
+    weights_that_are_not_drawn_back: stream_checks.check_roid_equals_a_slow_one,
+    mean_of_predictions_from_the_first_batch_on: stream_checks.check_roid_equals_a_slow_one,
+    supports_of_highest_entropy: stream_checks.check_t3a_equals_a_slow_one,
+    supports_that_leak_into_the_next_domain: lambda: stream_checks.check_domains_are_independent(ncttt.T3A(k=3)),
+    mean_of_logits_in_place_of_predictions: stream_checks.check_memo_equals_a_slow_one,
+    views_of_other_images: stream_checks.check_memo_equals_a_slow_one,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

@@ -18,36 +18,51 @@ from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
 from .data import Stream
 from .methods import (
+    EATA,
+    ETA,
+    MEMO,
     METHODS,
     NCTTT,
     PTBN,
+    ROID,
+    SAR,
+    T3A,
     TTT,
     TTTMAE,
     ClusT3,
+    DeYO,
     Lame,
     Method,
     Objective,
     Prediction,
+    RDumb,
     Source,
     Tent,
     TTTFlow,
     TTTPlus,
 )
-from .model import Branched, attach, norm
+from .model import Branched, attach, calibrated, norm
 from .monitor import Monitor
 from .training import Recipe, train
 from .zoo import info, load, save
 
 __version__: str
 __all__ = [
+    "EATA",
+    "ETA",
+    "MEMO",
     "METHODS",
     "NCTTT",
     "PTBN",
+    "ROID",
+    "SAR",
+    "T3A",
     "TTT",
     "TTTMAE",
     "Adapter",
     "Branched",
     "ClusT3",
+    "DeYO",
     "FolderStream",
     "InputError",
     "Lame",
@@ -55,6 +70,7 @@ __all__ = [
     "Monitor",
     "Objective",
     "Prediction",
+    "RDumb",
     "Recipe",
     "Source",
     "Stream",
@@ -65,6 +81,7 @@ __all__ = [
     "adapt",
     "attach",
     "benchmark",
+    "calibrated",
     "data",
     "info",
     "load",

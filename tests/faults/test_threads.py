@@ -60,6 +60,9 @@ METHODS = {
     "ttt_plus": ncttt.TTTPlus(steps=2, lr=1e-2, queue=16, feature_weight=0, projection_weight=0),
     "ttt": ncttt.TTT(rotations="one", steps=2, lr=1e-2),
     "tent": ncttt.Tent(steps=2, lr=1e-2),
+    "deyo": ncttt.DeYO(steps=2, lr=1e-2, margin=1.0, least_drop=-1.0),
+    "roid": ncttt.ROID(steps=2, lr=1e-2),
+    "memo": ncttt.MEMO(steps=2, lr=1e-2, views=2),
 }
 
 

@@ -10,7 +10,7 @@ import ncttt
 from ncttt.methods import METHODS
 from ncttt.training.epoch import held_out_metrics
 
-BRANCHED = [method for method in METHODS.values() if method.has_branch]
+BRANCHED = [method for method in METHODS.values() if method.needs_training()]
 every_method = pytest.mark.parametrize("method", BRANCHED, ids=lambda method: method.name)
 
 

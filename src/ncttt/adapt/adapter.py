@@ -100,6 +100,7 @@ class Adapter(StreamModule):
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
         self._state = StreamState(Snapshot(tensors | buffers, self._optimizer), self.protocol, seed)
+        self.model.source = self._state.snapshot.source
         self.stop = arguments.checked_stop(stop, self.model, self.norm[0])
         self._gate = Gate(self.model, self._state.snapshot) if stop == "source" else None
         self._moving = list(moving.values())
@@ -218,7 +219,7 @@ class Adapter(StreamModule):
 
     def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace, bool]:
         """Logits `(len(steps), B, classes)`, what happened on the way, and whether anything has moved."""
-        before, random = self._state.before_batch(), self._state.random
+        before, random, forgets = self._state.before_batch(), self._state.random, False
         for parameter in self._moving:
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
         run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
@@ -228,6 +229,7 @@ class Adapter(StreamModule):
                 good = run.finite_rows(steps, rows) if self.guard else len(rows)
                 if good == len(rows):
                     run.remember()
+                    forgets = self.protocol.remembers and bool(self.method.forgets(self.model))
                 self._draws.whole |= run.steps > 0 or self._optimizer is None
         except BaseException:
             self._state.undo(before, random)
@@ -238,7 +240,7 @@ class Adapter(StreamModule):
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
             if self._moves_statistics:  # the prediction has moved them
                 self._state.go_back(before)
-        trace = run.trace(fell_back)
+        trace = run.trace(fell_back, forgets)
         if not self._has_level and trace.stopped == "steps":
             trace = replace(trace, stopped="no source level")
         return torch.stack(rows), trace, not fell_back and (run.steps > 0 or self._moves_buffers)
@@ -255,7 +257,7 @@ class Adapter(StreamModule):
     def _end_batch(self, images: Tensor, moved: bool) -> None:
         if self._gate is not None:
             self._gate.remember()
-        remembered = self._state.end_batch(moved)
+        remembered = self._state.end_batch(moved, self.trace.reset)
         # A stream that forgot has no state left to bake; an episodic adapter makes it again.
         self._last = LastBatch(images if remembered or not self.protocol.remembers else None)
 

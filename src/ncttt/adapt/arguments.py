@@ -35,7 +35,9 @@ def method_for(model: nn.Module, method: Method | None) -> Method:
     method = method or own
     if not isinstance(method, Method):
         raise InputError(f"method must be a Method, such as NCTTT(); found {method!r}")
-    if method.has_branch and type(own) is not type(method):
+    if method.has_branch and method.trains == "nothing":
+        _check_calibrated(model, method)
+    elif method.has_branch and type(own) is not type(method):
         given = f"a model trained for {type(own).__name__}" if own else f"a plain {type(model).__name__}"
         raise InputError(
             f"{type(method).__name__} needs a model trained for it (ncttt.attach, or `ncttt train`); found {given}"
@@ -45,6 +47,17 @@ def method_for(model: nn.Module, method: Method | None) -> Method:
         hint = "change others by dataclasses.replace(model.method, ...)"
         raise InputError(f"the model's branch was built with another {', '.join(other)} than this method's; {hint}")
     return method
+
+
+def _check_calibrated(model: nn.Module, method: Method) -> None:
+    """Raise an `InputError` unless the model knows what this method needs of the source."""
+    own = isinstance(model, Branched) and type(model.method) is type(method) and model.branch is not None
+    if not own or not model.calibrated:
+        name = type(method).__name__
+        raise InputError(
+            f"{name} needs the {method.needs} of the source, which this {type(model).__name__} lacks: "
+            f"model = ncttt.calibrated(net, {name}(), source_images) measures it, without labels"
+        )
 
 
 def normalising(
@@ -65,11 +78,11 @@ def normalising(
 
 
 def memory_of(method: Method, model: Branched) -> nn.Module | None:
-    """A new memory of the method, on the device of the model."""
+    """A new memory of the method, on the device and in the precision of the model."""
     memory = method.memory(model)
     if memory is not None and not isinstance(memory, nn.Module):
         raise InputError(f"{type(method).__name__}.memory must give an nn.Module or None; found {memory!r}")
-    return None if memory is None else memory.to(model.mean.device).eval()
+    return None if memory is None else memory.to(model.mean).eval()
 
 
 def moving_parameters(method: Method, model: Branched) -> dict[str, nn.Parameter]:

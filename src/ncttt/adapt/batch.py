@@ -29,7 +29,8 @@ class Trace:
     before each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
     without a score and batches left to the source, and after the steps also where the prediction uses other statistics
     than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
-    are the source model's of the batch, where `stop="source"` looked.
+    are the source model's of the batch, where `stop="source"` looked. `reset` says that the method sent the stream back
+    to its beginning after the batch.
     """
 
     losses: tuple[float, ...] = ()
@@ -40,6 +41,7 @@ class Trace:
     fell_back: bool = False
     confidence: float | None = None
     evidence: float | None = None
+    reset: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class AdaptableModel:
         """Logits, the score of the same pass where the method has one, and where the pass would move statistics."""
         policy = predicting(self.norm[1])
         with statistics(self.model.batch_norms(), policy, self._windows(policy)) as applied:
-            if self.model.branch is not None and self.predicts_by_forward:
+            if type(self.method).score is not Method.score and self.predicts_by_forward:
                 prediction = Prediction(*self._score(images))
             else:
                 prediction = self.method.predict(self.model, images)
@@ -142,7 +144,7 @@ class Adaptation:
         if self._model.model.memory is not None and self._prediction is not None:
             self._model.method.remember(self._model.model, self._images, self._prediction)
 
-    def trace(self, fell_back: bool) -> Trace:
+    def trace(self, fell_back: bool, reset: bool = False) -> Trace:
         """What happened; the score after the steps is that of the last prediction."""
         last = self._prediction.score if self._prediction and self._model.same_statistics else None
         first = last if self._first_score is None else self._first_score
@@ -153,6 +155,7 @@ class Adaptation:
             shift_before=None if first is None else first.mean().item(),
             shift_after=None if last is None else last.mean().item(),
             fell_back=fell_back,
+            reset=reset,
         )
 
     @property
@@ -188,7 +191,7 @@ class Adaptation:
         objective = method.adaptation_loss(self._model.model, images)
         if objective is None:
             return None
-        if not isinstance(objective, Objective) or objective.loss.ndim or not objective.loss.requires_grad:
+        if not isinstance(objective, Objective) or not _can_be_lowered(objective.loss):
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
         loss, *others = objective
@@ -209,25 +212,31 @@ class Adaptation:
         optimizer = self._model.optimizer
         assert optimizer is not None
         with torch.enable_grad(), self._model.gradient_pass() as moves:
-            objective = self._objective()
-            if objective is None:
-                self._stopped = "nothing to learn"
-                return
-            loss, score, logits = objective
+            loss, score, logits = self._objective() or Objective(None)
             score = None if score is None else score.detach()
             if self._first_score is None:
                 self._first_score = score
             if self._losses:
                 self._stop_at_source(score)
+            if loss is None:
+                self._stopped = self._stopped or "nothing to learn"
+                if logits is not None:
+                    self._prediction, self._moves = Prediction(logits.detach(), score), moves
+                return
             if self._stopped:
                 return
             loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        self._model.method.after_step(self._model.model)
         self._losses.append(loss.detach())
         self._lags = logits is not None
         self._prediction = None if logits is None else Prediction(logits.detach(), score)
         self._moves = moves
+
+
+def _can_be_lowered(loss: Tensor | None) -> bool:
+    return loss is None or (loss.ndim == 0 and loss.requires_grad)
 
 
 def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor:

@@ -57,16 +57,19 @@ class StreamState:
             return self.seed
         return int(torch.randint(2**62, (), generator=self._generator, device="cpu"))
 
-    def end_batch(self, moved: bool) -> bool:
+    def end_batch(self, moved: bool, reset: bool = False) -> bool:
         """Count the batch, and forget if the protocol says so; tells whether the batch is remembered.
 
-        Where nothing has moved there is nothing to forget.
+        Where nothing has moved there is nothing to forget. `reset` is the method's own wish, after which the random
+        numbers go on.
         """
         self.batches += 1
         forgets = self.protocol.forgets_after(self.batches)
         if forgets and (moved or self.protocol.remembers):
             self.forget()
-        return not forgets
+        elif reset:
+            self.snapshot.reset()
+        return not (forgets or reset)
 
     def forget(self) -> None:
         """Back to source tensors, an optimizer without history and the first random numbers."""

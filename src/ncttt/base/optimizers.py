@@ -14,18 +14,34 @@ if TYPE_CHECKING:
 
 OptimizerFactory = Callable[..., "Optimizer"]
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}  # the names of their classes in torch.optim
+# Names for methods alone, which have no settings of an optimizer beside its rate.
+MOMENTA: dict[str, dict[str, Any]] = {"momentum": {"momentum": 0.9}, "nesterov": {"momentum": 0.9, "nesterov": True}}
+
+
+def check_optimizer(name: str) -> None:
+    """Raise an `InputError` unless a method can name its optimizer so.
+
+    >>> for name in ("adam", "momentum"):
+    ...     check_optimizer(name)
+    """
+    if name not in OPTIMIZERS and name not in MOMENTA:
+        raise InputError(f"no optimizer {name!r}{nearest(str(name), [*OPTIMIZERS, *MOMENTA])}")
 
 
 def make_optimizer(
     optimizer: str | OptimizerFactory, parameters: Iterable[nn.Parameter], lr: float, **settings: Any
 ) -> Optimizer:
-    """An optimizer over parameters, by name or by a factory called as `factory(parameters, lr=lr)`."""
+    """An optimizer over parameters, by name or by a factory called as `factory(parameters, lr=lr)`.
+
+    `momentum` and `nesterov` are SGD with a momentum of 0.9.
+    """
     from torch import optim  # not above: the help of the command line knows the names and does not wait for torch
 
     if callable(optimizer):
         return optimizer(parameters, lr=lr, **settings)
-    if optimizer not in OPTIMIZERS:
-        raise InputError(f"no optimizer {optimizer!r}{nearest(optimizer, OPTIMIZERS)}")
+    check_optimizer(optimizer)
+    if optimizer in MOMENTA:
+        return optim.SGD(parameters, lr=lr, **MOMENTA[optimizer], **settings)
     return getattr(optim, OPTIMIZERS[optimizer])(parameters, lr=lr, **settings)
 
 

@@ -23,7 +23,8 @@ class Cell:
     `protocol` says when the method forgets, `order` how the images of a scenario come, `sequence` how corruptions
     became scenarios. `steps` are the step counts to predict after; the last is the method's own. `label` and
     `checkpoint` are what tables call the method and its model, which lies at `folder` (or in the zoo); the weights'
-    digest is what counts.
+    digest is what counts. `calibration` holds the source images that the method's facts are measured on, if it needs
+    any.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -42,6 +43,7 @@ class Cell:
     threads: int = 1
     device: str = "cpu"
     fast: bool = False
+    calibration: Scenario | None = None
 
     @cached_property
     def key(self) -> str:
@@ -105,6 +107,8 @@ class Cell:
             "threads": self.threads,
             "device": kind,
         }
+        if self.calibration is not None:
+            facts["calibration"] = self.calibration.name
         return facts | {"fast": True} if self.fast and kind == "cuda" else facts  # elsewhere it changes nothing
 
     def columns(self) -> dict[str, Any]:
@@ -124,8 +128,15 @@ class Cell:
             "batch_size": self.batch_size,
             "seed": self.seed,
             "stop": None if self.stop is None else str(self.stop),
-            "settings": json.dumps(self.method, sort_keys=True),
+            "settings": json.dumps(self.method | self._calibrated_on(), sort_keys=True),
             "constants": first.constants,
             "threads": self.threads,
             "device": self.device,
         }
+
+    def _calibrated_on(self) -> dict[str, str]:
+        """What a row says, among the settings, of the source images that the method has seen."""
+        if self.calibration is None:
+            return {}
+        draw = self.calibration.draw
+        return {"calibrated_on": f"{draw.data} {draw.split} {self.calibration.digest}"}

@@ -10,6 +10,7 @@ from typing import Any
 
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
+from ncttt.benchmark.calibration import calibration_for
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.draws import SEED, DrawnImages, ImageDraw
 from ncttt.benchmark.grid import Entry, Grid
@@ -93,6 +94,7 @@ def _templates(grid: Grid, entry: Entry, draw: ImageDraw, drawn: DrawnImages) ->
             threads=grid.threads,
             device=grid.device,
             fast=grid.fast,
+            calibration=calibration_for(type(method), draw),
         )
         templates.append(template)
     return templates
@@ -187,9 +189,9 @@ def method_of(entry: Entry, described: dict[str, Any], checkpoint: str) -> Metho
     """The method of an entry with the settings of its checkpoint, if it was trained for it, and its own."""
     name, own = entry.method, described["method"]
     kind = METHODS.find(name)
-    if kind.has_branch and own["name"] != name_of(kind):
+    if kind.needs_training() and own["name"] != name_of(kind):
         raise InputError(f"{name} needs a checkpoint trained for it; {checkpoint} is for {own['name']}")
-    base = own if kind.has_branch else {"name": name}
+    base = own if kind.needs_training() else {"name": name}
     method = method_from(base, **entry.settings)
     trained = method_from(base)
     other = [key for key in method.branch_settings if getattr(trained, key) != getattr(method, key)]

@@ -19,7 +19,7 @@ from ncttt.benchmark.executors import Executor, Failure, Here
 from ncttt.benchmark.grid import Grid
 from ncttt.benchmark.measure import Result, measure
 from ncttt.benchmark.rows import Row
-from ncttt.benchmark.scenarios import decode_files
+from ncttt.benchmark.scenarios import Scenario, decode_files
 from ncttt.benchmark.store import Store
 from ncttt.methods import METHODS
 
@@ -75,6 +75,9 @@ def run_cells(
     with alone_with(store.path), _displaying(len(cells), len(missing)) if progress else nullcontext() as display:
         say = (lambda line: None) if display is None else display.say
         decode_files((scenario for cell in missing for scenario in cell.scenarios), place, say)
+        decode_files(_calibrations(missing), place, say)
+        for label, draw in dict.fromkeys((cell.label, cell.calibration.draw) for cell in missing if cell.calibration):
+            say(f"{label} is calibrated on held-out source images: {draw.data}, split {draw.split}, without labels")
         for cell, result in (executor or Here()).run(work, missing):
             _keep(cell, result, store)
             if isinstance(result, Failure):
@@ -115,6 +118,10 @@ def _keep(cell: Cell, result: Result | Failure, store: Store) -> None:
         store.fail(cell.key, cell.columns(), result.error)
     else:
         store.write({"key": cell.key, **cell.columns(), **result.columns}, result.predicted, result.right)
+
+
+def _calibrations(cells: Sequence[Cell]) -> list[Scenario]:
+    return list(dict.fromkeys(cell.calibration for cell in cells if cell.calibration is not None))
 
 
 def _displaying(cells: int, missing: int) -> ProgressDisplay:

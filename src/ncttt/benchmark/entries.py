@@ -141,7 +141,7 @@ def _short(value: Any) -> str:
 def _shipped(method: str, data: Sequence[str]) -> str:
     """The model of the zoo for a method on these sets, which must be the same for all of them."""
     kind = METHODS.find(method)
-    models = {model_for(method if kind.has_branch else None, name) for name in data}
+    models = {model_for(method if kind.needs_training() else None, name) for name in data}
     if len(models) > 1:
         raise InputError(
             f"{method} would run on {' and '.join(sorted(models))}; give a checkpoint, or make a grid for each"

@@ -26,10 +26,12 @@ from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.scores import calibration_error, class_accuracy, negative_log_likelihood
 from ncttt.benchmark.shared_arrays import MappedImages
+from ncttt.data.batching import CALIBRATED
 from ncttt.data.stream import Domain, Stream
 from ncttt.methods import METHODS, Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
+from ncttt.model.calibrated import calibrated
 from ncttt.zoo.checkpoint import description, load
 
 _origin = lru_cache(maxsize=1)(origin)
@@ -58,6 +60,7 @@ def measure(cell: Cell, cache: Path, methods: Sequence[str] = ()) -> Result:
         stream, labels = _stream(cell, cache)
         model = _model(cell.folder, cell.weights, cell.device)
         options: dict[str, Any] = {"protocol": cell.protocol, "stop": cell.stop, "seed": cell.seed, "copy": False}
+        model = model if cell.calibration is None else _calibrated(cell, cache)
         adapter, run = Adapter(model, method_from(cell.method), **options), _Record()
         with measuring_peak(cell.device) as memory, warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallBatchWarning)  # a row says what the size of its batches is worth
@@ -152,6 +155,20 @@ def _model(folder: str, weights: str, device: str) -> Branched:
     if description(folder)["weights_sha256"] != weights:
         raise InputError(f"the checkpoint in {folder} has changed since the grid was begun; begin again")
     return model.to(device)
+
+
+def _calibrated(cell: Cell, cache: Path) -> Branched:
+    """The checkpoint with the facts of the source that the cell's method needs, measured once a process."""
+    assert cell.calibration is not None
+    settings = json.dumps(cell.method, sort_keys=True)
+    return _with_facts(cell.folder, cell.weights, cell.device, settings, cell.calibration, cache)
+
+
+@lru_cache(maxsize=4)
+def _with_facts(folder: str, weights: str, device: str, settings: str, source: Scenario, cache: Path) -> Branched:
+    domain = _domain(source, None, cache)
+    stream = Stream(domains=[domain], order="given", batch_size=CALIBRATED, even=True, device=device)
+    return calibrated(_model(folder, weights, device), method_from(json.loads(settings)), stream)
 
 
 def _accuracy_of_parts(cell: Cell, domains: np.ndarray, right: np.ndarray) -> str | None:

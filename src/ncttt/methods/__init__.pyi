@@ -1,11 +1,18 @@
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
+from .deyo import DeYO
+from .eata import EATA, ETA
 from .lame import Lame
+from .memo import MEMO
 from .nc_ttt import NCTTT
 from .ptbn import PTBN
-from .registry import METHODS, place_of, title_of
+from .rdumb import RDumb
+from .registry import METHODS, needs_of, place_of, title_of
+from .roid import ROID
+from .sar import SAR
 from .settings import method_for, method_from, settings_of
 from .source import Source
+from .t3a import T3A
 from .tent import Tent
 from .ttt import TTT
 from .ttt_flow import TTTFlow
@@ -13,22 +20,31 @@ from .ttt_mae import TTTMAE
 from .ttt_plus import TTTPlus
 
 __all__ = [
+    "EATA",
+    "ETA",
+    "MEMO",
     "METHODS",
     "NCTTT",
     "PTBN",
+    "ROID",
+    "SAR",
+    "T3A",
     "TTT",
     "TTTMAE",
     "ClusT3",
+    "DeYO",
     "Lame",
     "Method",
     "Objective",
     "Prediction",
+    "RDumb",
     "Source",
     "TTTFlow",
     "TTTPlus",
     "Tent",
     "method_for",
     "method_from",
+    "needs_of",
     "place_of",
     "settings_of",
     "title_of",

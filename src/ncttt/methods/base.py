@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from ncttt.base.errors import InputError, nearest
-from ncttt.base.optimizers import OPTIMIZERS
+from ncttt.base.errors import InputError
+from ncttt.base.optimizers import check_optimizer
+from ncttt.methods.registry import needs_by_default
 from ncttt.model.branched import Branched, Features
 from ncttt.model.norm import Policy, batch_share
 
@@ -17,10 +18,11 @@ from ncttt.model.norm import Policy, batch_share
 class Objective(NamedTuple):
     """What an adaptation step lowers, and, where the method has one, the per-image score `(B,)` of the same pass.
 
-    With `logits`, those of the same pass, the method predicts what it saw before the step, without another forward.
+    With `logits`, those of the same pass, the method predicts what it saw before the step, without another forward. A
+    loss of None says that there is nothing to learn, and still gives the logits.
     """
 
-    loss: Tensor
+    loss: Tensor | None
     score: Tensor | None = None
     logits: Tensor | None = None
 
@@ -42,8 +44,10 @@ class Method:
 
     A subclass says by class variables its `name`, the `title` that figures show and its `place` in tables (methods
     without one come last), whether it has a branch, which settings the branch is built from, whether it learns at test
-    time, and whether its branch is trained with the classifier (`joint`) or after it (`branch`). `norm` is the
-    BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
+    time, and whether its branch is trained with the classifier (`joint`), after it (`branch`) or not at all
+    (`nothing`): then it holds facts that `calibrate` takes from source images, and any classifier will do. `needs` says
+    in plain words what the method needs of the source beside the classifier; it is shown wherever methods are listed.
+    `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
     `mirrored`, every other one mirrored: more to learn from, at that many times the cost. `added` are the settings that
@@ -55,7 +59,8 @@ class Method:
     place: ClassVar[float] = float("inf")
     has_branch: ClassVar[bool] = False
     learns: ClassVar[bool] = False
-    trains: ClassVar[Literal["joint", "branch"]] = "joint"
+    trains: ClassVar[Literal["joint", "branch", "nothing"]] = "joint"
+    needs: ClassVar[str] = "nothing"
     branch_settings: ClassVar[tuple[str, ...]] = ()
     added: ClassVar[Mapping[str, Any]] = {}
 
@@ -67,16 +72,25 @@ class Method:
     copies: int = 1
     mirrored: bool = True
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "needs" not in vars(cls):
+            cls.needs = needs_by_default(cls.has_branch, cls.trains, cls.needs)
+
     def __post_init__(self) -> None:
         for field in ("steps", "lr", "auxiliary_weight"):
             if not 0 <= getattr(self, field) < float("inf"):
                 raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
         if not isinstance(self.copies, int) or self.copies < 1:
             raise InputError(f"copies must be a whole number of at least 1; found {self.copies!r}")
-        if self.optimizer not in OPTIMIZERS:
-            raise InputError(f"no optimizer {self.optimizer!r}{nearest(str(self.optimizer), OPTIMIZERS)}")
+        check_optimizer(self.optimizer)
         for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:
             batch_share(policy)
+
+    @classmethod
+    def needs_training(cls) -> bool:
+        """Whether it runs only on models that were trained for it."""
+        return cls.has_branch and cls.trains != "nothing"
 
     @property
     def gradient_norm(self) -> Policy:
@@ -119,8 +133,8 @@ class Method:
     def memory(self, model: Branched) -> nn.Module | None:
         """What the method keeps of past images, as a module whose tensors have fixed shapes; none by default.
 
-        An `Adapter` makes one and keeps it as `model.memory`; only `remember` changes its tensors, and in place. A
-        reset, the guard and a saved state treat them like all that moves.
+        An `Adapter` makes one and keeps it as `model.memory`; `adaptation_loss`, `after_step` and `remember` may change
+        its tensors, in place. A reset, the guard and a saved state treat them like all that moves.
         """
         return None
 
@@ -133,6 +147,19 @@ class Method:
         A method may learn from its memory instead of the images, which come into the memory after their prediction.
         """
         raise NotImplementedError(f"{type(self).__name__} has nothing to learn at test time")
+
+    def after_step(self, model: Branched) -> None:
+        """Change what moves, or the memory, after each step, in place and without a gradient; nothing by default.
+
+        `model.source_parameters()` are the source's values of what moves, to draw it back to them.
+        """
+
+    def forgets(self, model: Branched) -> bool:
+        """Whether to send the stream back to its beginning, asked once after each batch of a stream; no by default.
+
+        What moves, the optimizer and the memory are then as before the first batch; the random numbers go on.
+        """
+        return False
 
     def score(self, model: Branched, features: Features, logits: Tensor) -> Tensor | None:
         """Per-image in-distribution probability `(B,)` under the branch; none by default."""

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 
 class Listing(NamedTuple):
-    """Where a method stands in tables, what they call it, its address, and the settings that it got later."""
+    """Where a method stands in tables, what they call it, its address, the settings that it got later, its needs."""
 
     place: float
     name: str
     title: str
     address: str
     added: Mapping[str, Any] = {}
+    needs: str = ""
 
 
 STRANGER = Listing(float("inf"), "", "", "")
@@ -42,6 +43,7 @@ def listings() -> dict[str, Listing]:
             values.get("title", values["name"]),
             f"{declared.module}:{kind}",
             values.get("added", {}),
+            values.get("needs") or needs_by_default(values.get("has_branch", False), values.get("trains", "joint")),
         )
         for declared in declarations("ncttt.methods")
         for kind, values in declared.classes.items()
@@ -85,6 +87,20 @@ def added_to(name: str) -> Mapping[str, Any]:
     ({'reduction': 'mean'}, {})
     """
     return _listed(name).added
+
+
+def needs_of(name: str) -> str:
+    """What a method needs of the source beside the classifier, in plain words; empty where it is not known.
+
+    >>> needs_of("tent"), needs_of("nc_ttt"), needs_of("my method")
+    ('nothing', 'own training', '')
+    """
+    return _listed(name).needs
+
+
+def needs_by_default(has_branch: bool, trains: str, otherwise: str = "nothing") -> str:
+    """What a method needs that does not say so: a branch that is trained needs a training of its own."""
+    return "own training" if has_branch and trains != "nothing" else otherwise
 
 
 def name_of(kind: type[Method]) -> str:

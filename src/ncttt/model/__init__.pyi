@@ -1,6 +1,7 @@
 from . import norm
 from .baked import Baked
 from .branched import Branched, Features, attach
+from .calibrated import calibrated
 from .certainty import certainty_of
 from .features import penultimate_features
 from .snapshot import Snapshot
@@ -13,6 +14,7 @@ __all__ = [
     "Snapshot",
     "Tap",
     "attach",
+    "calibrated",
     "certainty_of",
     "norm",
     "penultimate_features",

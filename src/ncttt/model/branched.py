@@ -6,7 +6,7 @@ Images are float `(B, C, H, W)` in [0, 1] everywhere outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +52,12 @@ class Branched(nn.Module):
         check_eager(classifier)
         self.classifier = classifier
         self.branch: nn.Module | None = None
-        self.memory: nn.Module | None = None  # of a method, in the own model of an `Adapter`
-        self.windows: nn.ModuleList | None = None  # of a window policy, there too, one for each BatchNorm
-        self.recent: Recent | None = None  # of the source gate, there too
+        # All in the own model of an `Adapter`: what the method remembers, the source's values of what moves, a window
+        # for each BatchNorm under a window policy, and the last images that the source gate looked at.
+        self.memory: nn.Module | None = None
+        self.source: Mapping[str, Tensor] = {}
+        self.windows: nn.ModuleList | None = None
+        self.recent: Recent | None = None
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
@@ -140,6 +143,14 @@ class Branched(nn.Module):
         names = self._dependencies(self.layers if layer is None else (layer,))
         return {name: p for name, p in self.classifier.named_parameters() if name in names}
 
+    def source_parameters(self) -> dict[str, Tensor]:
+        """The values that the classifier's parameters which adaptation moves have at the source, by name.
+
+        They are known in the model of an `Adapter`, and are not to be changed.
+        """
+        own = "classifier."
+        return {name.removeprefix(own): value for name, value in self.source.items() if name.startswith(own)}
+
     def norm_parameters(self) -> dict[str, nn.Parameter]:
         """Scale and shift of the classifier's normalisation layers."""
         return {
@@ -210,7 +221,7 @@ class Branched(nn.Module):
 @torch.inference_mode(False)
 def attach(
     classifier: nn.Module,
-    layer: str | Sequence[str],
+    layer: str | Sequence[str] | None,
     method: Method,
     example: Tensor,
     mean: Sequence[float] | None = None,
@@ -219,6 +230,7 @@ def attach(
     """Wrap a classifier with a method's auxiliary branch on a layer, or on several, given by dotted name.
 
     `layer="auto"` takes the last feature map or token sequence before the pooling; `model.layer` then has its name.
+    None is for methods that need facts of the source and no layer: `ncttt.calibrated` makes such a model in one call.
     `example` is a small batch of images `(B, C, H, W)` in [0, 1]; one pass over it sizes the branch, so that its
     parameters exist before any optimizer does. `mean` and `std` are the per-channel normalisation of the classifier.
 
@@ -237,7 +249,8 @@ def attach(
     if layer == AUTO:
         model.layer = last_stage(classifier, model._normalised(example[:2].to(model.mean)))
     with evaluating(classifier), torch.no_grad():
-        logits, features = model.forward_with_features(example[:2].to(model.mean))
+        first = example[:2].to(model.mean)
+        logits, features = (model(first), ()) if model.layer is None else model.forward_with_features(first)
     model.input_shape = tuple(example.shape[1:])
     branch = method.build_branch(model, features, logits)
     model.branch = None if branch is None else branch.to(logits)

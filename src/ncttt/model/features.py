@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched, Features
+from ncttt.model.modes import evaluating
 from ncttt.model.taps import Tap
 
 
@@ -48,6 +49,20 @@ def penultimate_features(model: Branched, images: Tensor, layer: str | None = No
     return logits, as_positions(features).mean(1)
 
 
+@torch.inference_mode(False)
+@torch.no_grad()
+def last_linear(model: Branched) -> nn.Linear:
+    """The linear layer that gives the logits: the last that runs, or of a plain module the last that it defines."""
+    if model.input_shape is not None:
+        with evaluating(model.classifier), _LastLinear(model.classifier) as last:
+            logits = model(torch.zeros(2, *model.input_shape).to(model.mean))
+        return last.linear_for(logits)
+    linears = [part for part in model.classifier.modules() if isinstance(part, nn.Linear)]
+    if not linears:
+        raise InputError(f"expected a linear layer that gives the logits; found none in {_name(model.classifier)}")
+    return linears[-1]
+
+
 class _LastLinear:
     """A context manager that remembers which linear layer ran last, and what it was given."""
 
@@ -69,11 +84,21 @@ class _LastLinear:
         self._last = module, inputs[0]
 
     def input_for(self, logits: Tensor) -> Tensor:
-        network, hint = type(self._classifier).__name__, "name the layer whose output to use, as in Lame(layer='...')"
+        self.linear_for(logits)
+        assert self._last is not None
+        return self._last[1]
+
+    def linear_for(self, logits: Tensor) -> nn.Linear:
+        network = _name(self._classifier)
+        hint = "name the layer whose output to use, for a method that has such a setting, as in Lame(layer='...')"
         if self._last is None:
             raise InputError(f"no linear layer runs in {network}, so its features cannot be found; {hint}")
-        linear, features = self._last
+        linear, _ = self._last
         if linear.out_features != logits.shape[1]:
             instead = f"the last linear layer that runs in {network} gives {linear.out_features} values"
             raise InputError(f"expected it to give the {logits.shape[1]} logits, but {instead}; {hint}")
-        return features
+        return linear
+
+
+def _name(network: nn.Module) -> str:
+    return type(network).__name__

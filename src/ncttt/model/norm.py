@@ -19,7 +19,8 @@ A policy is a short string, so that it reads the same in code, configuration and
   NC-TTT authors' code does, and no blend: there a layer's batch statistics are those of fully normalised features.
 
 A running policy moves buffers in place, in every pass. Passes under `stream` and `window` all start from the buffers as
-they stand, and only record where they would move (`Moves`), so that a batch moves them once, however many passes it takes.
+they stand, and only record where they would move (`Moves`), so that a batch moves them once, however many passes it
+takes.
 """
 
 from __future__ import annotations

@@ -56,6 +56,11 @@ class Snapshot:
             self._optimizer.zero_grad(set_to_none=True)
 
     @property
+    def source(self) -> Mapping[str, Tensor]:
+        """The saved values, to be read and not changed; they follow the model to another device."""
+        return self._saved
+
+    @property
     def live(self) -> dict[str, Tensor]:
         """The tensors that can move, as they are."""
         return dict(self._live)
@@ -72,7 +77,7 @@ class Snapshot:
     def follow(self, live: Mapping[str, Tensor], convert: Callable[[Tensor], Tensor]) -> None:
         """Go on with tensors of another device or type, where `convert` has put the live ones."""
         self._live = dict(live)
-        self._saved = {name: convert(tensor) for name, tensor in self._saved.items()}
+        self._saved.update({name: convert(tensor) for name, tensor in self._saved.items()})  # it has other readers
         self.load_history(self.history())  # an optimizer that loads puts its tensors beside its parameters
 
     def digest(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncttt.benchmark.rows import was_read
 from ncttt.data.corruptions import CLEAN
-from ncttt.report.names import settings_in
+from ncttt.report.names import column_of, needs_of, settings_in
 from ncttt.report.table import Cell, Number, Table, average, in_points, over_seeds, table_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,10 @@ def summary_table(rows: Sequence[Row]) -> Table:
         groups.setdefault(_group(row), []).append(row)
     firsts = [group[0] for group in groups.values()]
     shown = [name for name in NAMED if name in ALWAYS or _differ(name, firsts)]
-    headers = [*(name.replace("_", " ") for name in shown), "accuracy %", "ECE", "images/s", "corruptions", "seeds"]
     names = [["" if row.get(name) is None else str(row[name]) for name in shown] for row in firsts]
+    names = [[*name, needs_of(column_of(row).method)] for name, row in zip(names, firsts, strict=True)]
+    headers = [*(name.replace("_", " ") for name in shown), "needs of the source"]
+    headers += ["accuracy %", "ECE", "images/s", "corruptions", "seeds"]
     return table_of(headers, [[*name, *_means(group)] for name, group in zip(names, groups.values(), strict=True)])
 
 

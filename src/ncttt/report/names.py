@@ -12,6 +12,7 @@ from typing import Any, Final
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN, CORRUPTIONS, EXTRA
 from ncttt.methods.registry import METHODS, added_to, place_of, title_of
+from ncttt.methods.registry import needs_of as _needs
 
 LAMES: Final = {"lame linear": "LAME-L", "lame knn": "LAME-K", "lame rbf": "LAME-R"}  # in the table of VisDA-C
 
@@ -57,6 +58,15 @@ def spelled_method(label: str) -> str:
         if re.match(rf"{re.escape(name)}\b", label):
             return (LAMES.get(name) or title_of(name)) + label[len(name) :]
     return label
+
+
+def needs_of(method: str) -> str:
+    """What a method needs of the source, as a table shows it; empty for what is not installed here.
+
+    >>> needs_of("nc_ttt"), needs_of("tent"), needs_of("elsewhere:Mine")
+    ('own training', 'nothing', '')
+    """
+    return _needs(method) if method in list(METHODS) else ""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def make_optimizers(model: Branched, recipe: Recipe) -> list[tuple[torch.optim.O
     parts = []
     if not branch_only(model, recipe):
         parts.append((model.classifier, recipe.optimizer, recipe.lr, recipe.weight_decay))
-    if model.branch is not None:
+    if model.branch is not None and any(True for _ in model.branch.parameters()):
         parts.append((model.branch, recipe.branch_optimizer, recipe.branch_lr, recipe.branch_weight_decay))
     made = []
     for module, name, lr, weight_decay in parts:

@@ -139,8 +139,8 @@ def classifier_weights(folder: str | Path) -> dict[str, Tensor]:
     return {name.removeprefix(CLASSIFIER): tensor for name, tensor in tensors.items() if name.startswith(CLASSIFIER)}
 
 
-def _layer(value: str | list[str]) -> str | tuple[str, ...]:
-    return value if isinstance(value, str) else tuple(value)
+def _layer(value: str | list[str] | None) -> str | tuple[str, ...] | None:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _tensors(model: Branched) -> dict[str, Tensor]:

@@ -22,6 +22,8 @@ def _is_name(value: Any) -> bool:
 
 
 def _is_layer(value: Any) -> bool:
+    if value is None:  # the method reads no layer
+        return True
     distinct = isinstance(value, list | tuple) and is_list_of(value, _is_name) and len(set(value)) == len(value) > 0
     return _is_name(value) or distinct
 
@@ -57,7 +59,7 @@ def _is_normalisation(value: Any) -> bool:
 RULES = {
     "format": Rule(f"format {FORMAT}, which this version reads", lambda value: is_whole(value) and value == FORMAT),
     "architecture": Rule("the name and settings of a network, or null", lambda v: v is None or _is_named(v)),
-    "layer": Rule("the name of a layer, or a list of different ones", _is_layer),
+    "layer": Rule("the name of a layer, a list of different ones, or null", _is_layer),
     "method": Rule("the name and the settings of a method", _is_named),
     "preprocessing": Rule("mean (from -1 to 1) and std (above 0): a list each, or null", _is_normalisation),
     "input_shape": Rule("channels, height and width, each from 1", _is_shape),

@@ -14,7 +14,7 @@ from ncttt.base.declarations import declaration
 from ncttt.base.errors import InputError
 from ncttt.data import data_root, list_sets
 from ncttt.data.sets.registry import data_set, is_folder
-from ncttt.methods import METHODS
+from ncttt.methods import METHODS, needs_of
 
 HOME = Path(__file__).parent
 SHIPPED = ("config.json", "environment.json", "metrics.csv", "results.json")
@@ -39,7 +39,7 @@ def ship(run: str | Path, name: str) -> Path:
 
 
 def info(root: str | Path | None = None, *, devices: bool = False) -> dict[str, Any]:
-    """Versions, methods, networks, trained models and the data sets below `root`, as JSON values.
+    """Versions, methods with their needs, networks, trained models and the data sets below `root`, as JSON values.
 
     With `devices` also how many threads torch uses and how many GPUs it has, for which torch is loaded.
     """
@@ -51,6 +51,7 @@ def info(root: str | Path | None = None, *, devices: bool = False) -> dict[str, 
         "machine": platform.platform(),
         **(_devices() if devices else {}),
         "methods": list(METHODS),
+        "needs": {name: needs_of(name) for name in METHODS},
         "networks": list(declaration("ncttt.nets.catalogue").values["NAMES"]),
         "models": trained_models(),
         "root": str(where),

@@ -85,7 +85,7 @@ def _check_method(tuning: Tuning, job: Job | None) -> None:
     own = {"name": job.method, **job.method_settings} if job else trained_method(str(tuning.checkpoint))
     name = tuning.method or own["name"]
     kind = METHODS.find(name)
-    if kind.has_branch and own["name"] != name_of(kind):
+    if kind.needs_training() and own["name"] != name_of(kind):
         raise InputError(f"{name} needs a model trained for it; this one is for {own['name']}")
     for setting, values in tuning.adapted.items():
         if setting in kind.branch_settings:
@@ -95,7 +95,7 @@ def _check_method(tuning: Tuning, job: Job | None) -> None:
                 check_stop(value, kind)
         if setting == "steps" and not kind.learns:
             raise InputError(f"{name} takes no steps, so they cannot be tuned")
-    base = own if kind.has_branch else {"name": name}
+    base = own if kind.needs_training() else {"name": name}
     for _, adapted in combinations(tuning):
         method_from(base, **{key: value for key, value in adapted.items() if key != "stop"})
 

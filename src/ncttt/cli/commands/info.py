@@ -36,5 +36,7 @@ def _lines(value: Any) -> list[str]:
     return [", ".join(value) or "-"] if isinstance(value, list) else [str(value)]
 
 
-def _model(facts: dict[str, Any]) -> str:
+def _model(facts: dict[str, Any] | str) -> str:
+    if isinstance(facts, str):
+        return facts
     return f"{facts['method']}, {facts['accuracy']:.2%} on the test images of {facts['data']}, not adapted"
