@@ -91,6 +91,7 @@ class Adapter(StreamModule):
         self._optimizer = make_optimizer(optimizer, moving.values(), lr) if moving else None
         self.norm = arguments.norm_pair(self.method.norm if norm is None else norm, self.model)
         self._small_batches = SmallBatches(gated=stop == "source", chosen=norm is not None)
+        self.model.windows = arguments.windows_for(self.norm, self.model)
         self._moves_statistics = any(map(moves_buffers, self.norm))
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)

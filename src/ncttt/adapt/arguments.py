@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
-from ncttt.model.norm import Policy, batch_share
+from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing
+from ncttt.model.policies import window_size
 from ncttt.model.snapshot import named_tensors
+from ncttt.model.windows import windows_of
 
 Norm = Policy | tuple[Policy, Policy]
 Stop = Literal["source"] | float | None
@@ -100,6 +102,8 @@ def moving_buffers(method: Method, model: Branched, statistics: bool) -> dict[st
     buffers = {f"branch.{name}": buffer for name, buffer in method.buffers(model).items()}
     if model.memory is not None:
         buffers |= {f"memory.{name}": tensor for name, tensor in named_tensors(model.memory).items()}
+    if model.windows is not None:
+        buffers |= {f"windows.{name}": tensor for name, tensor in named_tensors(model.windows).items()}
     if statistics:
         layers = set(model.batch_norms())
         named = ((name, module) for name, module in model.named_modules() if module in layers)
@@ -136,7 +140,17 @@ def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
     if max(map(batch_share, pair)) > 0 and not model.batch_norms():
         warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
         return "source", "source"
+    if pair[0] != pair[1] and all(map(moves_buffers, pair)) and any(map(moves_in_passing, pair)):
+        raise InputError(f"a stream has one moving mean or window of its statistics; found norm={norm!r}")
+    if pair[0] != pair[1] and moves_in_passing(pair[0]):
+        raise InputError(f"{pair[0]!r} follows the predictions of a stream, so they must use it, too; found {norm!r}")
     return pair
+
+
+def windows_for(norm: tuple[Policy, Policy], model: Branched) -> nn.ModuleList | None:
+    """New windows over the last images, for a policy that looks at them."""
+    size = window_size(norm[1])
+    return None if size is None else windows_of(model.batch_norms(), size)
 
 
 def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:

@@ -7,14 +7,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective, Prediction
 from ncttt.model.branched import Branched
-from ncttt.model.norm import Policy, looking, moves_buffers, predicting, statistics, stepping
+from ncttt.model.norm import Moves, Policy, looking, moves_in_passing, needs_passes, predicting, statistics, stepping
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,21 @@ class AdaptableModel:
     @property
     def same_statistics(self) -> bool:
         """Whether the gradient sees the statistics that the prediction has."""
-        return self.norm[0] == self.norm[1] and not moves_buffers(self.norm[1])
+        return self.norm[0] == self.norm[1] and not needs_passes(self.norm[1])
 
     def score(self, images: Tensor, policy: Policy) -> tuple[Tensor, Tensor | None]:
         """Logits and in-distribution score from one full pass, which moves nothing."""
-        with statistics(self.model.batch_norms(), looking(policy)):
+        with statistics(self.model.batch_norms(), looking(policy), self._windows(policy)):
             return self._score(images)
 
-    def predict(self, images: Tensor) -> Prediction:
-        """Logits, and the score of the same pass where the method has one."""
-        with statistics(self.model.batch_norms(), predicting(self.norm[1])):
+    def predict(self, images: Tensor) -> tuple[Prediction, Moves]:
+        """Logits, the score of the same pass where the method has one, and where the pass would move statistics."""
+        policy = predicting(self.norm[1])
+        with statistics(self.model.batch_norms(), policy, self._windows(policy)) as moves:
             if type(self.method).score is not Method.score and self.predicts_by_forward:
-                return Prediction(*self._score(images))
+                return Prediction(*self._score(images)), moves
             prediction = self.method.predict(self.model, images)
-            return prediction if isinstance(prediction, Prediction) else Prediction(prediction)
+            return prediction if isinstance(prediction, Prediction) else Prediction(prediction), moves
 
     @property
     def predicts_by_forward(self) -> bool:
@@ -77,18 +78,22 @@ class AdaptableModel:
         return type(self.method).predict is Method.predict
 
     @contextmanager
-    def gradient_pass(self) -> Iterator[None]:
-        """The statistics of a step inside the `with` block; those that move do so in every layer."""
-        whole = self.model.whole_passes() if moves_buffers(self.norm[0]) else nullcontext()
-        with whole, statistics(self.model.batch_norms(), stepping(self.norm[0])):
-            yield
+    def gradient_pass(self) -> Iterator[Moves]:
+        """The statistics of a step inside the `with` block; those of a running policy move in every layer."""
+        policy = stepping(self.norm[0])
+        whole = self.model.whole_passes() if needs_passes(policy) else nullcontext()
+        with whole, statistics(self.model.batch_norms(), policy, self._windows(policy)) as moves:
+            yield moves
 
     def move_statistics(self, images: Tensor) -> None:
         """Make the passes of a running policy, unless the gradient passes move the buffers."""
-        stepped = self.optimizer is not None and moves_buffers(self.norm[0])
-        if moves_buffers(self.norm[1]) and not stepped:
+        stepped = self.optimizer is not None and needs_passes(self.norm[0])
+        if needs_passes(self.norm[1]) and not stepped:
             with statistics(self.model.batch_norms(), self.norm[1]):
                 self.model(images)
+
+    def _windows(self, policy: Policy) -> nn.ModuleList | None:
+        return self.model.windows if moves_in_passing(policy) else None
 
     def _score(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
         logits, features = self.model.forward_with_features(images)
@@ -103,6 +108,7 @@ class Adaptation:
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
         self._prediction: Prediction | None = None
+        self._moves = Moves()  # of the pass that predicted
         self._lags = self._moved_statistics = False
         without_loss = "nothing to learn" if model.model.memory is None else "remembered"
         self._stopped = "" if model.optimizer else without_loss
@@ -126,11 +132,12 @@ class Adaptation:
             if not self._moved_statistics:
                 self._model.move_statistics(self._images)
                 self._moved_statistics = True
-            self._prediction = self._model.predict(self._images)
+            self._prediction, self._moves = self._model.predict(self._images)
         return self._prediction.logits
 
     def remember(self) -> None:
-        """Let the method remember the batch as it was predicted last."""
+        """Move the statistics by the batch, and let the method remember it, as it was predicted last."""
+        self._moves.keep()
         if self._model.model.memory is not None and self._prediction is not None:
             self._model.method.remember(self._model.model, self._images, self._prediction)
 
@@ -201,7 +208,7 @@ class Adaptation:
     def _step(self) -> None:
         optimizer = self._model.optimizer
         assert optimizer is not None
-        with torch.enable_grad(), self._model.gradient_pass():
+        with torch.enable_grad(), self._model.gradient_pass() as moves:
             loss, score, logits = self._objective() or Objective(None)
             score = None if score is None else score.detach()
             if self._first_score is None:
@@ -221,6 +228,7 @@ class Adaptation:
         self._losses.append(loss.detach())
         self._lags = logits is not None
         self._prediction = None if logits is None else Prediction(logits.detach(), score)
+        self._moves = moves
 
 
 def _can_be_lowered(loss: Tensor | None) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ncttt.adapt.batch import AdaptableModel
 from ncttt.base.warning import warn_caller
 from ncttt.model.norm import Policy, batch_share, blend, moves_buffers
+from ncttt.model.policies import follows_size
 
 # The share of batch statistics that costs clean images less than a point, from so many images a batch on.
 SAFE_SHARES = {32: 0.3, 8: 0.2, 1: 0.1}
@@ -37,7 +38,7 @@ class SmallBatches:
         if not 0 < images < (FEW if self._gated else ENOUGH) or not model.model.batch_norms():
             return model
         if self._gated and not self._chosen and not any(map(moves_buffers, model.norm)):
-            return careful(model)
+            return careful(model, images)
         learns = not self._gated and model.optimizer is not None and steps > 0
         if learns or any(is_risky(policy, images) for policy in model.norm):
             self._warn(model.norm, images, learns)
@@ -56,9 +57,9 @@ class SmallBatches:
         )
 
 
-def careful(model: AdaptableModel) -> AdaptableModel:
-    """The model with a small share of batch statistics, and without steps."""
-    first, second = (blend(GATED_SHARE) if batch_share(policy) > GATED_SHARE else policy for policy in model.norm)
+def careful(model: AdaptableModel, images: int) -> AdaptableModel:
+    """The model with a small share of the statistics of so few images, and without steps."""
+    first, second = (blend(GATED_SHARE) if is_large(policy, images, GATED_SHARE) else policy for policy in model.norm)
     return replace(model, norm=(first, second), optimizer=None)
 
 
@@ -68,7 +69,12 @@ def is_risky(policy: Policy, images: int) -> bool:
     >>> is_risky("batch", 8), is_risky("blend(0.2)", 8), is_risky("batch", 128)
     (True, False, False)
     """
-    return images < ENOUGH and batch_share(policy) > safe_share(images)
+    return images < ENOUGH and is_large(policy, images, safe_share(images))
+
+
+def is_large(policy: Policy, images: int, share: float) -> bool:
+    """Whether a policy gives a batch a larger share than that, whatever its size."""
+    return not follows_size(policy) and batch_share(policy, images) > share
 
 
 def safe_share(images: int) -> float:

@@ -67,7 +67,7 @@ def used_moments(model: Branched, policy: Policy) -> Iterator[Moments]:
     A layer that runs more than once has moments of its own each time, which is an `InputError`.
     """
     moments: Moments = {}
-    layers, alpha = model.batch_norms(), batch_share(policy)
+    layers = model.batch_norms()
     names = {layer: name for name, layer in model.classifier.named_modules() if layer in set(layers)}
 
     def catch(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -76,7 +76,7 @@ def used_moments(model: Branched, policy: Policy) -> Iterator[Moments]:
                 f"layer {names[layer]!r} runs more than once in a forward, with batch statistics of its own each time, "
                 "which one module cannot hold; use norm='source' or ncttt.norm.running(...)"
             )
-        moments[names[layer]] = _moments(layer, inputs[0], alpha)
+        moments[names[layer]] = _moments(layer, inputs[0], batch_share(policy, len(inputs[0])))
 
     handles = [layer.register_forward_pre_hook(catch) for layer in layers]
     try:

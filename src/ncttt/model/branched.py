@@ -51,9 +51,11 @@ class Branched(nn.Module):
         super().__init__()
         self.classifier = classifier
         self.branch: nn.Module | None = None
-        # Both in the own model of an `Adapter`: what the method remembers, and the source's values of what moves.
+        # In the own model of an `Adapter`: what the method remembers, the source's values of what moves, and of a window
+        # policy what each BatchNorm has seen.
         self.memory: nn.Module | None = None
         self.source: Mapping[str, Tensor] = {}
+        self.windows: nn.ModuleList | None = None
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)

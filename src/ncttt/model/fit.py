@@ -35,7 +35,7 @@ def check_sound(tensors: Mapping[str, Tensor], names: Iterable[str], where: str)
         tensor = tensors[name]
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise InputError(f"{where}: {name} holds NaN or infinite values; expected finite ones")
-        if name.endswith("running_var") and bool((tensor < 0).any()):
+        if name.endswith(("running_var", ".variances")) and bool((tensor < 0).any()):
             raise InputError(f"{where}: {name} holds negative values; expected variances")
 
 

@@ -6,112 +6,69 @@ A policy is a short string, so that it reads the same in code, configuration and
 - `"batch"`: those of the batch at hand;
 - `"blend(0.6)"`: `(1 - alpha) * source + alpha * batch`, layer by layer: a layer's batch statistics are those of
   features that the blends before it have normalised;
+- `"prior(16)"`: a blend whose share follows the size of the batch, `B / (B + 16)`: the source's statistics count as 16
+  images (Schneider et al., 2020);
+- `"instance(4)"`: each image's own statistics, as far as they are more than 4 standard errors off the source's: the
+  instance-aware BatchNorm of NOTE (Gong et al., 2022);
+- `"stream(0.01)"`: a moving mean over the stream, which starts at the source's. A batch of B images moves it by
+  `1 - (1 - 0.01)^B` before it is normalised, so B batches of one image move it as far;
+- `"window(128)"`: the statistics of the last 128 images together, those of the batch among them; the source's stand for
+  images that did not come yet, and a batch that is larger stands for itself;
 - `"running(0.1, 20)"`: the buffers after 20 passes in training mode with momentum 0.1. In such a pass every layer
   normalises by the batch alone and only its buffers move; the prediction then uses the moved buffers. This is what the
   NC-TTT authors' code does, and no blend: there a layer's batch statistics are those of fully normalised features.
 
-Only a running policy changes buffers, in place.
+A running policy moves buffers in place, in every pass. Passes under `stream` and `window` all start from the buffers as
+they stand, and only tell where they move (`Moves`), so that a batch moves them once, however many passes it takes.
 """
 
-import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ncttt.base.errors import InputError
-
-Policy = str
-KNOWN = (
-    "'source', 'batch', 'blend(alpha)' with 0 <= alpha <= 1, or 'running(momentum, passes)' with 0 < momentum <= 1 "
-    "and a whole number of passes from 1"
+from ncttt.model.moments import as_source, values_of
+from ncttt.model.policies import (
+    Policy,
+    batch_share,
+    blend,
+    instance,
+    looking,
+    moves_buffers,
+    moves_in_passing,
+    needs_passes,
+    predicting,
+    prior,
+    running,
+    standing,
+    stepping,
+    stream,
+    window,
 )
+from ncttt.model.rules import Moves, Rule
 
-
-def blend(alpha: float) -> Policy:
-    """The policy that mixes `alpha` of the batch's statistics into the source's.
-
-    >>> blend(0.6)
-    'blend(0.6)'
-    """
-    return _checked(f"blend({alpha!r})")
-
-
-def running(momentum: float, passes: int = 1) -> Policy:
-    """The policy of buffers that passes in training mode move by a momentum.
-
-    A gradient pass moves them once. Where no gradient is taken, `passes` passes come before the prediction.
-
-    >>> running(0.1, 20)
-    'running(0.1, 20)'
-    """
-    return _checked(f"running({momentum!r}, {passes!r})")
-
-
-def batch_share(policy: Policy) -> float:
-    """The share of batch statistics in a policy: 0 for source, 1 for batch, alpha for a blend.
-
-    >>> batch_share("batch"), batch_share("blend(0.25)"), batch_share("running(0.5, 2)")
-    (1.0, 0.25, 0.75)
-    """
-    if policy in ("source", "batch"):
-        return float(policy == "batch")
-    numbers = _numbers(policy)
-    if numbers is None:
-        raise InputError(f"no statistics policy {policy!r}; use {KNOWN}")
-    return numbers[0] if len(numbers) == 1 else 1 - (1 - numbers[0]) ** numbers[1]
-
-
-def moves_buffers(policy: Policy) -> bool:
-    """Whether passes under this policy move the buffers of BatchNorm layers.
-
-    >>> moves_buffers("running(0.1, 20)"), moves_buffers("blend(0.5)")
-    (True, False)
-    """
-    return policy.startswith("running(")
-
-
-def stepping(policy: Policy) -> Policy:
-    """The policy of one gradient pass: for a running one a single pass, because each step makes one.
-
-    >>> stepping("running(0.1, 20)")
-    'running(0.1, 1)'
-    """
-    numbers = _numbers(policy)
-    return running(numbers[0]) if moves_buffers(policy) and numbers else policy
-
-
-def looking(policy: Policy) -> Policy:
-    """The policy that shows what a pass under this one would see, without moving anything."""
-    return "batch" if moves_buffers(policy) else policy
-
-
-def predicting(policy: Policy) -> Policy:
-    """The policy of a prediction: for a running one the buffers as they stand."""
-    return "source" if moves_buffers(policy) else policy
-
-
-def _checked(policy: Policy) -> Policy:
-    batch_share(policy)
-    return policy
-
-
-def _numbers(policy: Policy) -> tuple[float] | tuple[float, int] | None:
-    """Alpha of a blend, or momentum and passes; None if it is neither."""
-    match = re.fullmatch(r"(blend|running)\(([0-9.eE+-]+)(?:, *([0-9]{1,9}))?\)", str(policy))
-    if match is None or (match[1] == "blend") != (match[3] is None):
-        return None
-    try:
-        share = float(match[2])
-    except ValueError:
-        return None
-    if match[1] == "blend":
-        return (share,) if 0 <= share <= 1 else None
-    return (share, int(match[3])) if 0 < share <= 1 and int(match[3]) >= 1 else None
+__all__ = [
+    "Moves",
+    "Policy",
+    "batch_norms",
+    "batch_share",
+    "blend",
+    "instance",
+    "looking",
+    "moves_buffers",
+    "moves_in_passing",
+    "needs_passes",
+    "predicting",
+    "prior",
+    "running",
+    "standing",
+    "statistics",
+    "stepping",
+    "stream",
+    "window",
+]
 
 
 def batch_norms(module: nn.Module) -> list[_BatchNorm]:
@@ -119,39 +76,32 @@ def batch_norms(module: nn.Module) -> list[_BatchNorm]:
     return [m for m in module.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
 
 
-class _Rule(NamedTuple):
-    """What a policy does in one layer: the share of the batch's statistics, and by how much its buffers move."""
-
-    alpha: float
-    momentum: float | None = None
-
-
-def _rule(policy: Policy) -> _Rule:
-    return _Rule(1.0, batch_share(policy)) if moves_buffers(policy) else _Rule(batch_share(policy))
-
-
 @contextmanager
-def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
+def statistics(
+    layers: Sequence[_BatchNorm], policy: Policy, windows: Iterable[nn.Module] | None = None
+) -> Iterator[Moves]:
     """Let BatchNorm layers use the statistics of a policy inside the `with` block, whatever mode they are in.
 
     Gradients flow through the batch's part of the statistics. A layer that sees a single value per channel has no
-    variance to take, so it keeps its source statistics. Under a running policy one pass moves the buffers as far as all
-    of its passes would: without a step between them, each of them sees the same statistics.
+    variance to take, so it keeps its source statistics, unless it has those of past images. Under a running policy one
+    pass moves the buffers as far as all of its passes would: without a step between them, each of them sees the same
+    statistics. Under `stream` and `window` the `Moves` that this yields tell where buffers, and the `windows` of the
+    layers, would move, once for each time that a layer runs; `keep` moves them.
     """
-    rule = _rule(policy)
-    if rule.alpha > 0 and not layers:
+    rule = Rule(policy, dict(zip(layers, windows, strict=True)) if windows else {})
+    if rule.active and not layers:
         warnings.warn(f"policy {policy!r} changes nothing: the classifier has no BatchNorm", stacklevel=3)
     inner = _Hook(rule)
     before = [(layer.training, layer.track_running_stats, layer.momentum) for layer in layers]
     # A policy inside another one replaces it for as long as it lasts.
     outer = {hook: hook.rule for layer in layers for hook in _hooks_on(layer)}
-    handles = [layer.register_forward_pre_hook(inner) for layer in layers if rule.alpha and not _hooks_on(layer)]
+    handles = [layer.register_forward_pre_hook(inner) for layer in layers if rule.active and not _hooks_on(layer)]
     try:
         for hook in outer:
             hook.rule = rule
         for layer in layers:
             layer.training, layer.track_running_stats = False, False
-        yield
+        yield rule.moves
     finally:
         for handle in handles:
             handle.remove()
@@ -162,39 +112,19 @@ def statistics(layers: Sequence[_BatchNorm], policy: Policy) -> Iterator[None]:
 
 
 class _Hook:
-    """A hook before a BatchNorm: chooses its mode, or changes its input for a blend."""
+    """A hook before a BatchNorm: chooses its mode, or changes its input to other moments."""
 
-    def __init__(self, rule: _Rule):
+    def __init__(self, rule: Rule):
         self.rule = rule
 
     def __call__(self, layer: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor | None:
         assert isinstance(layer, _BatchNorm)
-        alpha, momentum = self.rule
-        has_variance = inputs[0].numel() > inputs[0].shape[1]
-        # In training mode without tracking, PyTorch normalises by the batch and leaves the buffers alone.
-        layer.training = alpha == 1 and has_variance
-        layer.track_running_stats = momentum is not None
-        layer.momentum = layer.momentum if momentum is None else momentum
-        return _blended(layer, inputs[0], alpha) if 0 < alpha < 1 and has_variance else None
-
-
-def _blended(layer: _BatchNorm, features: Tensor, alpha: float) -> Tensor:
-    """Features changed so that a layer's source statistics do to them what the blend would do.
-
-    Working on the input, not on the layer's forward, keeps subclasses with an activation of their own intact.
-    """
-    assert layer.running_mean is not None
-    assert layer.running_var is not None
-    axes = [axis for axis in range(features.ndim) if axis != 1]
-    shape = [1, -1] + [1] * (features.ndim - 2)
-    source_mean, source_var = layer.running_mean.view(shape), layer.running_var.view(shape)
-    exact = features.to(source_mean.dtype)
-    # Two plain means are several times faster here than torch.var_mean.
-    batch_mean = exact.mean(axes, keepdim=True)
-    batch_var = (exact - batch_mean).square().mean(axes, keepdim=True)
-    mean, var = torch.lerp(source_mean, batch_mean, alpha), torch.lerp(source_var, batch_var, alpha)
-    scale = ((source_var + layer.eps) / (var + layer.eps)).sqrt()
-    return torch.addcmul(source_mean - mean * scale, exact, scale).to(features.dtype)
+        rule, features = self.rule, inputs[0]
+        layer.training = rule.trains and values_of(features) > 1
+        layer.track_running_stats = rule.momentum is not None
+        layer.momentum = layer.momentum if rule.momentum is None else rule.momentum
+        moments = rule.moments(layer, features)
+        return None if moments is None else as_source(layer, features, moments)
 
 
 def _hooks_on(layer: nn.Module) -> list[_Hook]:

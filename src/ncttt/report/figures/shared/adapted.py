@@ -18,7 +18,7 @@ from ncttt.methods import Method
 from ncttt.methods.settings import method_for
 from ncttt.model.branched import Branched
 from ncttt.model.features import penultimate_features
-from ncttt.model.norm import predicting, statistics
+from ncttt.model.norm import standing, statistics
 from ncttt.report.figures.shared.request import Request
 from ncttt.zoo import checkpoint
 
@@ -70,7 +70,7 @@ def features_of(
     features, predicted = [], []
     for images, _ in batches(data, batch_size):
         predicted.append(adapter(images).argmax(1))
-        with torch.no_grad(), statistics(adapter.model.batch_norms(), predicting(adapter.norm[1])):
+        with torch.no_grad(), statistics(adapter.model.batch_norms(), standing(adapter.norm[1])):
             features.append(penultimate_features(adapter.model, images)[1])
         adapter.reset()
     return FeaturesOfImages(torch.cat(features).numpy(), torch.cat(predicted).numpy())
