@@ -17,7 +17,14 @@ from torch import Tensor, nn
 
 from ncttt.methods.ttt_plus.views import Views
 
-NAMES = {"tent": "TentEngine", "ttt": "TTTEngine", "ttt_pp": "TTTPPEngine"}
+NAMES = {
+    "tent": "TentEngine",
+    "ttt": "TTTEngine",
+    "ttt_pp": "TTTPPEngine",
+    "eata": "EataEngine",
+    "deyo": "DeYOEngine",
+    "memo": "MemoEngine",
+}
 
 
 def engine_class(name: str) -> Any:

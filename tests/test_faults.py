@@ -1,5 +1,6 @@
 """Proof that the checks can fail: each planted fault breaks at least one of them."""
 
+import math
 from contextlib import nullcontext
 
 import pytest
@@ -11,9 +12,10 @@ import ncttt.adapt.adapter
 import noise_checks
 import prediction_checks
 import reconstruction_checks
+import stream_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, lame, nc_ttt, tent, ttt, ttt_mae
+from ncttt.methods import clust3, eata, lame, nc_ttt, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.ttt_flow.flow import Coupling
@@ -23,7 +25,7 @@ from ncttt.model.snapshot import Snapshot
 from ncttt.model.taps import Tap
 from ncttt.noise import Gaussian, soft_label
 from ncttt.testing import contract
-from ncttt.testing.cases import Case, images
+from ncttt.testing.cases import Case, images, resnet
 
 
 def shared_noise(monkeypatch):
@@ -194,10 +196,39 @@ def memory_made_anew(monkeypatch):
     monkeypatch.setattr(PrototypeToy, "remember", faulty)
 
 
+def margin_for_a_thousand_classes(monkeypatch):
+    """The threshold of entropy does not know how many classes there are."""
+    monkeypatch.setattr(eata, "log", lambda classes: math.log(1000))
+
+
+def entropy_over_the_batch(monkeypatch):
+    """ETA's entropy of what a class gives to the images, one for each class."""
+    entropies = eata.entropies
+    monkeypatch.setattr(eata, "entropies", lambda logits: entropies(logits.T).mean().expand(len(logits)))
+
+
+def moving_mean_that_survives_a_reset(monkeypatch):
+    """A reset puts back what moves by gradients, and the rest of the memory stays."""
+    copy = Snapshot._copy
+
+    def faulty(self, values):
+        live = {name: tensor for name, tensor in self._live.items() if not name.startswith("memory.")}
+        copy(Snapshot(live, None), values)
+
+    monkeypatch.setattr(Snapshot, "_copy", faulty)
+
+
+def memory_shared_by_all_adapters(monkeypatch):
+    """One memory for a method wherever it is used, so that it leaks from one stream into another."""
+    made = ncttt.ETA(margin=1.0).memory(ncttt.Branched(resnet(), None, ncttt.ETA()))
+    monkeypatch.setattr(ncttt.ETA, "memory", lambda self, model: made)
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
 
+NEAR = ncttt.ETA(redundancy=0.6)
 FAULTS = {
     shared_noise: noise_checks.check_noise_is_independent,
     noise_grows_with_the_batch: noise_checks.check_noise_has_its_scale,
@@ -220,6 +251,10 @@ FAULTS = {
     memory_that_survives_a_reset: on_resnet(contract.check_reset_is_exact, PrototypeToy),
     memory_in_an_attribute: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
     memory_made_anew: on_resnet(contract.check_memory_belongs_to_the_stream, PrototypeToy),
+    margin_for_a_thousand_classes: stream_checks.check_eta_equals_a_slow_one,
+    entropy_over_the_batch: stream_checks.check_eta_equals_a_slow_one,
+    moving_mean_that_survives_a_reset: lambda: stream_checks.check_domains_are_independent(NEAR),
+    memory_shared_by_all_adapters: lambda: stream_checks.check_domains_are_independent(NEAR),
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

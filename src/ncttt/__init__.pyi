@@ -17,6 +17,8 @@ from . import (
 from .adapt import Adapter, FolderStream, Trace
 from .base.errors import InputError
 from .methods import (
+    EATA,
+    ETA,
     METHODS,
     NCTTT,
     PTBN,
@@ -27,6 +29,7 @@ from .methods import (
     Method,
     Objective,
     Prediction,
+    RDumb,
     Source,
     Tent,
     TTTFlow,
@@ -39,6 +42,8 @@ from .zoo import info, load, save
 
 __version__: str
 __all__ = [
+    "EATA",
+    "ETA",
     "METHODS",
     "NCTTT",
     "PTBN",
@@ -54,6 +59,7 @@ __all__ = [
     "Monitor",
     "Objective",
     "Prediction",
+    "RDumb",
     "Recipe",
     "Source",
     "TTTFlow",

@@ -75,11 +75,11 @@ def normalising(
 
 
 def memory_of(method: Method, model: Branched) -> nn.Module | None:
-    """A new memory of the method, on the device of the model."""
+    """A new memory of the method, on the device and in the precision of the model."""
     memory = method.memory(model)
     if memory is not None and not isinstance(memory, nn.Module):
         raise InputError(f"{type(method).__name__}.memory must give an nn.Module or None; found {memory!r}")
-    return None if memory is None else memory.to(model.mean.device).eval()
+    return None if memory is None else memory.to(model.mean).eval()
 
 
 def moving_parameters(method: Method, model: Branched) -> dict[str, nn.Parameter]:

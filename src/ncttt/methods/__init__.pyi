@@ -1,8 +1,10 @@
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
+from .eata import EATA, ETA
 from .lame import Lame
 from .nc_ttt import NCTTT
 from .ptbn import PTBN
+from .rdumb import RDumb
 from .registry import METHODS, needs_of, place_of, title_of
 from .settings import method_for, method_from, settings_of
 from .source import Source
@@ -13,6 +15,8 @@ from .ttt_mae import TTTMAE
 from .ttt_plus import TTTPlus
 
 __all__ = [
+    "EATA",
+    "ETA",
     "METHODS",
     "NCTTT",
     "PTBN",
@@ -23,6 +27,7 @@ __all__ = [
     "Method",
     "Objective",
     "Prediction",
+    "RDumb",
     "Source",
     "TTTFlow",
     "TTTPlus",

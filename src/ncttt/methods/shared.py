@@ -1,13 +1,15 @@
-"""What several methods share: what adaptation moves, passes of a method's own, the entropy of predictions."""
+"""What several methods share: what adaptation moves, passes of their own, the entropy of predictions, checks."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 
+import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched
+from ncttt.model.modes import evaluating
 from ncttt.model.norm import looking, statistics
 
 
@@ -56,5 +58,52 @@ def own_pass(model: Branched) -> Iterator[None]:
 
 def mean_entropy(logits: Tensor) -> Tensor:
     """The mean over images of the entropy, in nats, of the softmax of logits `(B, classes)`."""
+    return entropies(logits).mean()
+
+
+def entropies(logits: Tensor) -> Tensor:
+    """The entropy, in nats, of the softmax of each image's logits: `(B, classes)` gives `(B,)`."""
     log_probabilities = logits.log_softmax(1)
-    return -(log_probabilities.exp() * log_probabilities).sum(1).mean()
+    return -(log_probabilities.exp() * log_probabilities).sum(1)
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def number_of_classes(model: Branched) -> int:
+    """How many classes a model tells apart, for a memory that is made before any image has come.
+
+    It is asked, where the shape of its images is known; of a plain module the last linear layer says it.
+    """
+    if model.classes is not None:
+        return len(model.classes)
+    if model.input_shape is not None:
+        with evaluating(model.classifier):
+            return model(torch.zeros(2, *model.input_shape).to(model.mean)).shape[1]
+    linear = [part for part in model.classifier.modules() if isinstance(part, nn.Linear)]
+    if not linear:
+        raise InputError(
+            f"how many classes {type(model.classifier).__name__} has cannot be told, because it has no linear layer: "
+            "make a model of it by ncttt.attach(net, None, method, example=images)"
+        )
+    return linear[-1].out_features
+
+
+def check_numbers(method: object, **least: float) -> None:
+    """Raise an `InputError` unless these settings are finite numbers of at least so much.
+
+    >>> from types import SimpleNamespace
+    >>> check_numbers(SimpleNamespace(margin=0.4), margin=0.0)
+    """
+    for field, lowest in least.items():
+        value = getattr(method, field)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not lowest <= value < float("inf"):
+            raise InputError(f"{field} must be a finite number of at least {lowest:g}; found {value!r}")
+
+
+def check_whole(method: object, **least: int) -> None:
+    """Raise an `InputError` unless these settings are whole numbers of at least so much."""
+    for field, lowest in least.items():
+        value = getattr(method, field)
+        if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+            raise InputError(f"{field} must be a whole number of at least {lowest}; found {value!r}")

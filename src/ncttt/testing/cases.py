@@ -10,17 +10,24 @@ from ncttt import models
 from ncttt.adapt.adapter import Adapter
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched, attach
+from ncttt.model.norm import statistics
 from ncttt.model.snapshot import named_tensors
 
 CLASSES = 5
 
 
 class Case:
-    """A method on a small classifier, with steps and a rate at which something visibly happens."""
+    """A method on a small classifier, with steps and a rate at which something visibly happens.
 
-    def __init__(self, classifier: str, method: Method, **adapter: Any):
+    With `confident` the classifier is sure of different classes, as a trained one is: some methods learn from nothing
+    else.
+    """
+
+    def __init__(self, classifier: str, method: Method, confident: bool = False, **adapter: Any):
         self.method = method
         self.model = attached(classifier, method)
+        if confident:
+            make_confident(self.model)
         self.model.calibrate([images(8, seed=9)])
         trusted(self.model)
         self.settings = {"steps": 3, "lr": 1e-3, **adapter} if method.learns else adapter
@@ -28,6 +35,17 @@ class Case:
     def adapter(self, **settings: Any) -> Adapter:
         """An adapter of the case, with some of its settings changed."""
         return Adapter(self.model, **{**self.settings, **settings})
+
+
+@torch.no_grad()
+def make_confident(model: Branched, spread: float = 4.0) -> None:
+    """Scale the last layer so that each class's logit has mean 0 and this spread over images of noise."""
+    linear = [part for part in model.modules() if isinstance(part, nn.Linear) and part.out_features == CLASSES][-1]
+    with statistics(model.batch_norms(), "batch" if model.batch_norms() else "source"):
+        logits = model(images(64, seed=7))
+    scale = spread / logits.std(0)
+    linear.weight.mul_(scale[:, None])
+    linear.bias.sub_(logits.mean(0)).mul_(scale)
 
 
 def always(model: Branched) -> None:
