@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
-from ncttt.model.norm import batch_share, instance, looking, predicting, prior, standing, statistics, stream, window
+from ncttt.model.norm import aside, batch_share, instance, looking, predicting, prior, standing, statistics, stream, window
 from ncttt.model.windows import windows_of
 
 POLICIES = ["prior(16)", "instance(2)", "stream(0.05)", "window(9)"]
@@ -231,3 +231,21 @@ window(-3) window() window(1e3) instance(0) instance(x) instance(-4) batch() bat
 def test_policies_that_make_no_sense_are_refused(policy):
     with pytest.raises(InputError, match="no statistics policy"):
         batch_share(policy)
+
+
+@pytest.mark.parametrize("policy", ["batch", "running(0.1, 1)", *POLICIES])
+def test_a_pass_aside_sees_the_same_statistics_and_move_nothing(policy):
+    layer, x = layer_and_input()
+    alone = deepcopy(layer)
+    windows, other = (windows_of([part], 9) if policy == "window(9)" else None for part in (layer, alone))
+    with torch.no_grad(), statistics([layer], policy, windows) as moves, statistics([alone], policy, other) as expected:
+        with aside([layer]):
+            layer(2 * x)
+        with aside([layer]):
+            beside = layer(x)
+        torch.testing.assert_close(beside, alone(x))
+        layer(x)
+    moves.keep()
+    expected.keep()
+    for one, another in zip(layer.buffers(), alone.buffers(), strict=True):
+        torch.testing.assert_close(one, another)

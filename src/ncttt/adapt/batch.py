@@ -217,7 +217,8 @@ class Adaptation:
                 self._stop_at_source(score)
             if loss is None:
                 self._stopped = self._stopped or "nothing to learn"
-                self._prediction = self._prediction if logits is None else Prediction(logits.detach(), score)
+                if logits is not None:
+                    self._prediction, self._moves = Prediction(logits.detach(), score), moves
                 return
             if self._stopped:
                 return

@@ -52,6 +52,7 @@ from ncttt.model.rules import Moves, Rule
 __all__ = [
     "Moves",
     "Policy",
+    "aside",
     "batch_norms",
     "batch_share",
     "blend",
@@ -109,6 +110,22 @@ def statistics(
             hook.rule = value
         for layer, (training, tracking, momentum) in zip(layers, before, strict=True):
             layer.training, layer.track_running_stats, layer.momentum = training, tracking, momentum
+
+
+@contextmanager
+def aside(layers: Sequence[_BatchNorm]) -> Iterator[None]:
+    """Let a pass inside the `with` block see the statistics of the policy around it, and move nothing.
+
+    For another pass over a batch, of a teacher or of augmented images, which must not count as a second batch.
+    """
+    around = {hook: hook.rule for layer in layers for hook in _hooks_on(layer)}
+    try:
+        for hook, rule in around.items():
+            hook.rule = rule.aside()
+        yield
+    finally:
+        for hook, rule in around.items():
+            hook.rule = rule
 
 
 class _Hook:

@@ -15,7 +15,7 @@ from ncttt.model.moments import (
     shrunk,
     values_of,
 )
-from ncttt.model.policies import Policy, batch_share, parse
+from ncttt.model.policies import Policy, batch_share, looking, parse
 from ncttt.model.windows import Window
 
 
@@ -45,6 +45,10 @@ class Rule:
         self.momentum = batch_share(policy) if self.kind == "running" else None
         self.moves = Moves()
         self._policy, self._windows = policy, windows
+
+    def aside(self) -> "Rule":
+        """The same statistics, for passes that move nothing."""
+        return Rule(looking(self._policy), self._windows)
 
     def moments(self, layer: _BatchNorm, features: Tensor) -> Moments | None:
         """The moments to normalise features by; None for those that the layer's own mode takes."""
