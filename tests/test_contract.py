@@ -12,7 +12,8 @@ from ncttt.testing.contract import CHECKS
 SETTINGS = {("tent", "vit"): {"moves": "norm"}, ("ttt_mae", "vit"): {"masks": 16, "optimizer": "adam"}}
 # Filters by certainty and by what is new would leave hardly any of the few images of a check.
 OPEN = {"margin": 1.0, "redundancy": 2.0}
-CONFIDENT = {"eta": OPEN, "eata": OPEN, "rdumb": OPEN}
+# CoTTA's loss is what views of an image differ by, which is nothing where no image has a class.
+CONFIDENT = {"eta": OPEN, "eata": OPEN, "rdumb": OPEN, "cotta": {"views": 8, "restored": 0.0}}
 # Methods for some architectures alone; their own tests prove that they refuse the others.
 MADE_FOR = {"ttt_mae": {"vit"}}
 PAIRS = [

@@ -13,9 +13,10 @@ import noise_checks
 import prediction_checks
 import reconstruction_checks
 import stream_checks
+import teacher_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, eata, lame, nc_ttt, tent, ttt, ttt_mae
+from ncttt.methods import clust3, cotta, eata, lame, nc_ttt, tent, ttt, ttt_mae
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.ttt_flow.flow import Coupling
@@ -224,11 +225,22 @@ def memory_shared_by_all_adapters(monkeypatch):
     monkeypatch.setattr(ncttt.ETA, "memory", lambda self, model: made)
 
 
+def logits_averaged_over_views(monkeypatch):
+    """CoTTA's teacher averages logits, as its published code does, and not predictions."""
+    monkeypatch.setattr(cotta, "mean_prediction", lambda logits: torch.stack(logits).mean(0))
+
+
+def teacher_that_survives_a_reset(monkeypatch):
+    """The student goes back to the source, and its teacher does not."""
+    moving_mean_that_survives_a_reset(monkeypatch)
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
 
 NEAR = ncttt.ETA(redundancy=0.6)
+TAUGHT = ncttt.CoTTA(kept=0.5, views=2)
 FAULTS = {
     shared_noise: noise_checks.check_noise_is_independent,
     noise_grows_with_the_batch: noise_checks.check_noise_has_its_scale,
@@ -255,6 +267,8 @@ FAULTS = {
     entropy_over_the_batch: stream_checks.check_eta_equals_a_slow_one,
     moving_mean_that_survives_a_reset: lambda: stream_checks.check_domains_are_independent(NEAR),
     memory_shared_by_all_adapters: lambda: stream_checks.check_domains_are_independent(NEAR),
+    logits_averaged_over_views: teacher_checks.check_cotta_equals_a_slow_one,
+    teacher_that_survives_a_reset: lambda: teacher_checks.check_a_reset_forgets_the_teacher(TAUGHT),
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

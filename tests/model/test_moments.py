@@ -8,7 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
-from ncttt.model.norm import aside, batch_share, instance, looking, predicting, prior, standing, statistics, stream, window
+from ncttt.model.norm import (
+    aside,
+    batch_share,
+    instance,
+    looking,
+    predicting,
+    prior,
+    standing,
+    statistics,
+    stream,
+    window,
+)
 from ncttt.model.windows import windows_of
 
 POLICIES = ["prior(16)", "instance(2)", "stream(0.05)", "window(9)"]

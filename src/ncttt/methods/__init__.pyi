@@ -1,5 +1,6 @@
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
+from .cotta import CoTTA
 from .eata import EATA, ETA
 from .lame import Lame
 from .nc_ttt import NCTTT
@@ -23,6 +24,7 @@ __all__ = [
     "TTT",
     "TTTMAE",
     "ClusT3",
+    "CoTTA",
     "Lame",
     "Method",
     "Objective",
