@@ -1,3 +1,4 @@
+from .actmad import ActMAD
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
 from .cotta import CoTTA
@@ -23,6 +24,7 @@ __all__ = [
     "PTBN",
     "TTT",
     "TTTMAE",
+    "ActMAD",
     "ClusT3",
     "CoTTA",
     "Lame",
