@@ -80,6 +80,20 @@ def test_instance_aware_statistics_follow_the_formula(k):
             torch.testing.assert_close(given[image, channel], normalised(layer, x, image, channel, mean, var))
 
 
+@pytest.mark.parametrize("share", [0.3, 1])
+def test_instance_aware_statistics_around_those_of_the_batch(share):
+    layer, x = layer_and_input()
+    blends = deepcopy(layer)
+    for channel in range(4):
+        mean, var = moments(x[:, channel].flatten().tolist())
+        blends.running_mean[channel] = (1 - share) * layer.running_mean[channel] + share * mean
+        blends.running_var[channel] = (1 - share) * layer.running_var[channel] + share * var
+    torch.testing.assert_close(passed(layer, x, instance(2, share)), passed(blends, x, instance(2)))
+    torch.testing.assert_close(passed(layer, x, instance(1e6, share)), passed(layer, x, f"blend({share})"))
+    single = x[:, :, :1, :1]  # one value an image, of which no statistics of its own can be told
+    torch.testing.assert_close(passed(layer, single, instance(2, share)), passed(layer, single, f"blend({share})"))
+
+
 def test_instance_aware_statistics_with_a_large_k_are_the_sources():
     layer, x = layer_and_input()
     torch.testing.assert_close(passed(layer, x, instance(1e6)), layer(x))
@@ -235,7 +249,8 @@ def test_a_network_without_batch_norm_is_warned_about(policy):
 
 
 ODD = """prior(0) prior(-1) prior() prior(inf) prior stream(0) stream(1.1) stream(nan) stream(1,2) window(0) window(1.5)
-window(-3) window() window(1e3) instance(0) instance(x) instance(-4) batch() batch(1) source(0.5) (4)"""
+window(-3) window() window(1e3) instance(0) instance(x) instance(-4) instance(4,2)
+instance(4,0,0) instance() batch() batch(1) source(0.5) (4)"""
 
 
 @pytest.mark.parametrize("policy", [*ODD.split(), ""])
