@@ -5,9 +5,11 @@ from .cotta import CoTTA
 from .eata import EATA, ETA
 from .lame import Lame
 from .nc_ttt import NCTTT
+from .note import NOTE
 from .ptbn import PTBN
 from .rdumb import RDumb
 from .registry import METHODS, needs_of, place_of, title_of
+from .rotta import RoTTA
 from .settings import method_for, method_from, settings_of
 from .source import Source
 from .tent import Tent
@@ -21,6 +23,7 @@ __all__ = [
     "ETA",
     "METHODS",
     "NCTTT",
+    "NOTE",
     "PTBN",
     "TTT",
     "TTTMAE",
@@ -32,6 +35,7 @@ __all__ = [
     "Objective",
     "Prediction",
     "RDumb",
+    "RoTTA",
     "Source",
     "TTTFlow",
     "TTTPlus",

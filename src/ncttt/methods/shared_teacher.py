@@ -4,13 +4,17 @@ They are tensors of a method's memory, so that a reset, the guard and a saved st
 network itself is there once: a pass borrows the values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from ncttt.model.branched import Branched
+from ncttt.model.moments import batch_moments, values_of
 from ncttt.model.taps import check_eager
+
+STATISTICS = ("running_mean", "running_var")
 
 
 class Values(nn.Module):
@@ -37,6 +41,50 @@ def logits_with(model: Branched, values: Mapping[str, Tensor], images: Tensor) -
     """Logits `(B, classes)` of a model whose classifier has other values in some of its tensors, for one pass."""
     check_eager(model.classifier)
     return torch.func.functional_call(model, {f"classifier.{name}": value for name, value in values.items()}, (images,))
+
+
+def statistics_of(model: Branched) -> dict[str, Tensor]:
+    """Running mean and variance of the classifier's BatchNorm layers, by name."""
+    return {f"{name}.{key}": layer.get_buffer(key) for name, layer in _batch_norms(model).items() for key in STATISTICS}
+
+
+def moving_pass(model: Branched, values: Values, images: Tensor, momentum: float) -> Tensor:
+    """Logits `(B, classes)` of a pass that borrows values, whose statistics then follow those of the images.
+
+    Which statistics normalise in the pass is the policy's affair. A layer that runs twice moves twice.
+    """
+    borrowed = {name: value.clone() for name, value in values.named().items()}  # the gradient needs them as they were
+    with _moments_of_inputs(model) as seen:
+        logits = logits_with(model, borrowed, images)
+    for moments in seen:
+        values.follow(moments, momentum)
+    return logits
+
+
+@contextmanager
+def _moments_of_inputs(model: Branched) -> Iterator[list[dict[str, Tensor]]]:
+    """Fill a list, by a pass inside the `with` block, with the batch's moments before each BatchNorm, as they run."""
+    seen: list[dict[str, Tensor]] = []
+    names = {layer: name for name, layer in _batch_norms(model).items()}
+
+    def look(layer: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        features = inputs[0].detach()
+        if values_of(features) > 1:
+            moments = (moment.flatten() for moment in batch_moments(features))
+            seen.append({f"{names[layer]}.{key}": m for key, m in zip(STATISTICS, moments, strict=True)})
+
+    # First of all hooks: that of a policy changes what the layer is given.
+    handles = [layer.register_forward_pre_hook(look, prepend=True) for layer in names]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _batch_norms(model: Branched) -> dict[str, nn.Module]:
+    layers = set(model.batch_norms())
+    return {name: layer for name, layer in model.classifier.named_modules() if layer in layers}
 
 
 def cross_entropies(logits: Tensor, taught: Tensor) -> Tensor:
