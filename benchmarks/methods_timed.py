@@ -61,8 +61,9 @@ def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
         return
     method = model.method if method.has_branch else method
     method = replace(method, steps=min(method.steps, STEPS))
-    method.calibrate(model, [first])
-    adapter = ncttt.Adapter(model, method)
+    model.calibrate([first])
+    # What learns from past images learns nothing where they are forgotten.
+    adapter = ncttt.Adapter(model, method, protocol="online" if method.learns_from == "memory" else "episodic")
     counts = sorted({0, min(1, method.steps), method.steps})
     yield Timed(label, "Adapter", adapter)
     yield Timed(label, "predict_at", lambda images: adapter.predict_at(counts, images))

@@ -24,6 +24,7 @@ NAMES = {
     "eata": "EataEngine",
     "deyo": "DeYOEngine",
     "memo": "MemoEngine",
+    "actmad": "ActMADEngine",
 }
 
 

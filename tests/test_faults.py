@@ -13,9 +13,26 @@ import noise_checks
 import prediction_checks
 import reconstruction_checks
 import stream_checks
+import teacher_checks
 from contract import PrototypeToy
 from ncttt.adapt import arguments
-from ncttt.methods import clust3, deyo, eata, lame, memo, nc_ttt, roid, sar, t3a, tent, ttt, ttt_mae
+from ncttt.methods import (
+    clust3,
+    cotta,
+    deyo,
+    eata,
+    lame,
+    memo,
+    nc_ttt,
+    note,
+    roid,
+    sar,
+    shared_memory,
+    t3a,
+    tent,
+    ttt,
+    ttt_mae,
+)
 from ncttt.methods.nc_ttt import NCTTT
 from ncttt.methods.nc_ttt.branch import NoiseHead
 from ncttt.methods.sar import SAR
@@ -307,11 +324,56 @@ def views_of_other_images(monkeypatch):
     monkeypatch.setattr(memo, "marginal_entropies", lambda logits: entropies(logits.transpose(0, 1)))
 
 
+def logits_averaged_over_views(monkeypatch):
+    """CoTTA's teacher averages logits, as its published code does, and not predictions."""
+    monkeypatch.setattr(cotta, "mean_prediction", lambda logits: torch.stack(logits).mean(0))
+
+
+def teacher_that_survives_a_reset(monkeypatch):
+    """The student goes back to the source, and its teacher does not."""
+    moving_mean_that_survives_a_reset(monkeypatch)
+
+
+def images_leak_between_domains(monkeypatch):
+    """A reset forgets what was learned, and RoTTA's memory keeps the images of the last domain."""
+    copy = Snapshot._copy
+
+    def faulty(self, values):
+        kept = ("memory.images", "memory.labels", "memory.waiting")
+        copy(Snapshot({name: tensor for name, tensor in self._live.items() if name not in kept}, None), values)
+
+    monkeypatch.setattr(Snapshot, "_copy", faulty)
+
+
+def reservoir_leaks_between_domains(monkeypatch):
+    """The same for NOTE's."""
+    images_leak_between_domains(monkeypatch)
+
+
+def ages_that_stand_still(monkeypatch):
+    """RoTTA's remembered images never get older, so that the first ones stay."""
+    places = shared_memory.AgedMemory.places
+
+    def faulty(self, logits):
+        taken = places(self, logits)
+        self.ages.zero_()
+        return taken
+
+    monkeypatch.setattr(shared_memory.AgedMemory, "places", faulty)
+
+
+def entropy_averaged_over_classes(monkeypatch):
+    """As NOTE's published code does; Adam tells it by its epsilon alone, so the loss is looked at."""
+    monkeypatch.setattr(note, "mean_entropy", lambda logits: -(logits.softmax(1) * logits.log_softmax(1)).mean())
+
+
 def on_resnet(check, make=lambda: NCTTT(discriminator_norm=True)):
     return lambda: check(Case("resnet", make()))
 
 
 NEAR = ncttt.ETA(redundancy=0.6)
+TAUGHT = ncttt.CoTTA(kept=0.5, views=2)
+ROTTA, NOTE = ncttt.RoTTA(capacity=8, every=12), ncttt.NOTE(capacity=8, every=12)
 FAULTS = {
     shared_noise: noise_checks.check_noise_is_independent,
     noise_grows_with_the_batch: noise_checks.check_noise_has_its_scale,
@@ -351,6 +413,12 @@ FAULTS = {
     supports_that_leak_into_the_next_domain: lambda: stream_checks.check_domains_are_independent(ncttt.T3A(k=3)),
     mean_of_logits_in_place_of_predictions: stream_checks.check_memo_equals_a_slow_one,
     views_of_other_images: stream_checks.check_memo_equals_a_slow_one,
+    logits_averaged_over_views: teacher_checks.check_cotta_equals_a_slow_one,
+    teacher_that_survives_a_reset: lambda: teacher_checks.check_a_reset_forgets_the_teacher(TAUGHT),
+    images_leak_between_domains: lambda: stream_checks.check_domains_are_independent(ROTTA),
+    reservoir_leaks_between_domains: lambda: stream_checks.check_domains_are_independent(NOTE),
+    ages_that_stand_still: teacher_checks.check_rotta_equals_a_slow_one,
+    entropy_averaged_over_classes: teacher_checks.check_note_s_loss,
     gate_with_the_weights_of_the_stream: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.Tent),
     gate_with_the_statistics_of_the_batch: on_resnet(contract.check_a_batch_like_the_source_is_left_to_it, ncttt.PTBN),
 }

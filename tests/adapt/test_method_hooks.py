@@ -136,6 +136,17 @@ def test_nothing_to_learn_may_come_with_logits_and_costs_no_other_forward(monkey
     assert torch.equal(logits, adapter.predict_at([0], given)[0])
 
 
+def test_logits_that_come_with_nothing_to_learn_move_the_statistics_of_a_stream(monkeypatch):
+    plain, given = stream(RestoringToy(), norm="stream(0.05)", steps=0), stream(RestoringToy(), norm="stream(0.05)")
+    monkeypatch.setattr(
+        RestoringToy, "adaptation_loss", lambda self, model, images: Objective(None, logits=model(images))
+    )
+    for seed in range(2):
+        torch.testing.assert_close(given(images(6, seed)), plain(images(6, seed)))
+    for one, other in zip(given.model.classifier.buffers(), plain.model.classifier.buffers(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_source_values_follow_the_model():
     adapter = stream(RestoringToy()).double()
     assert {value.dtype for value in adapter.model.source_parameters().values()} == {torch.float64}

@@ -8,7 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
-from ncttt.model.norm import batch_share, instance, looking, predicting, prior, standing, statistics, stream, window
+from ncttt.model.norm import (
+    aside,
+    batch_share,
+    instance,
+    looking,
+    predicting,
+    prior,
+    standing,
+    statistics,
+    stream,
+    window,
+)
 from ncttt.model.windows import windows_of
 
 POLICIES = ["prior(16)", "instance(2)", "stream(0.05)", "window(9)"]
@@ -67,6 +78,20 @@ def test_instance_aware_statistics_follow_the_formula(k):
             off, error = var - source_var, k * math.sqrt(2 * source_var**2 / 14)
             var = source_var + math.copysign(max(abs(off) - error, 0), off)
             torch.testing.assert_close(given[image, channel], normalised(layer, x, image, channel, mean, var))
+
+
+@pytest.mark.parametrize("share", [0.3, 1])
+def test_instance_aware_statistics_around_those_of_the_batch(share):
+    layer, x = layer_and_input()
+    blends = deepcopy(layer)
+    for channel in range(4):
+        mean, var = moments(x[:, channel].flatten().tolist())
+        blends.running_mean[channel] = (1 - share) * layer.running_mean[channel] + share * mean
+        blends.running_var[channel] = (1 - share) * layer.running_var[channel] + share * var
+    torch.testing.assert_close(passed(layer, x, instance(2, share)), passed(blends, x, instance(2)))
+    torch.testing.assert_close(passed(layer, x, instance(1e6, share)), passed(layer, x, f"blend({share})"))
+    single = x[:, :, :1, :1]  # one value an image, of which no statistics of its own can be told
+    torch.testing.assert_close(passed(layer, single, instance(2, share)), passed(layer, single, f"blend({share})"))
 
 
 def test_instance_aware_statistics_with_a_large_k_are_the_sources():
@@ -224,10 +249,33 @@ def test_a_network_without_batch_norm_is_warned_about(policy):
 
 
 ODD = """prior(0) prior(-1) prior() prior(inf) prior stream(0) stream(1.1) stream(nan) stream(1,2) window(0) window(1.5)
-window(-3) window() window(1e3) instance(0) instance(x) instance(-4) batch() batch(1) source(0.5) (4)"""
+window(-3) window() window(1e3) instance(0) instance(x) instance(-4) instance(4,2)
+instance(4,0,0) instance() batch() batch(1) source(0.5) (4)"""
 
 
 @pytest.mark.parametrize("policy", [*ODD.split(), ""])
 def test_policies_that_make_no_sense_are_refused(policy):
     with pytest.raises(InputError, match="no statistics policy"):
         batch_share(policy)
+
+
+@pytest.mark.parametrize("policy", ["batch", "running(0.1, 1)", *POLICIES])
+def test_a_pass_aside_sees_the_same_statistics_and_move_nothing(policy):
+    layer, x = layer_and_input()
+    alone = deepcopy(layer)
+    windows, other = (windows_of([part], 9) if policy == "window(9)" else None for part in (layer, alone))
+    with (
+        torch.no_grad(),
+        statistics([layer], policy, windows) as applied,
+        statistics([alone], policy, other) as expected,
+    ):
+        with aside([layer]):
+            layer(2 * x)
+        with aside([layer]):
+            beside = layer(x)
+        torch.testing.assert_close(beside, alone(x))
+        layer(x)
+    applied.moves.keep()
+    expected.moves.keep()
+    for one, another in zip(layer.buffers(), alone.buffers(), strict=True):
+        torch.testing.assert_close(one, another)

@@ -43,9 +43,10 @@ class SmallBatches:
         """The model to adapt to a batch of so many images by so many steps."""
         if not 0 < images < ENOUGH or not model.model.batch_norms():
             return model
-        if self._careful and not any(map(moves_buffers, model.norm)):
+        of_batch = model.method.learns_from == "batch"
+        if of_batch and self._careful and not any(map(moves_buffers, model.norm)):
             return careful(model, images, self._remembers)
-        learns = not self._gated and model.optimizer is not None and steps > 0
+        learns = of_batch and not self._gated and model.optimizer is not None and steps > 0
         if learns or any(is_risky(policy, images) for policy in model.norm):
             self._warn(model.norm, images, learns)
         return model

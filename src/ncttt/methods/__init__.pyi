@@ -1,14 +1,18 @@
+from .actmad import ActMAD
 from .base import Method, Objective, Prediction
 from .clust3 import ClusT3
+from .cotta import CoTTA
 from .deyo import DeYO
 from .eata import EATA, ETA
 from .lame import Lame
 from .memo import MEMO
 from .nc_ttt import NCTTT
+from .note import NOTE
 from .ptbn import PTBN
 from .rdumb import RDumb
 from .registry import METHODS, needs_of, place_of, title_of
 from .roid import ROID
+from .rotta import RoTTA
 from .sar import SAR
 from .settings import method_for, method_from, settings_of
 from .source import Source
@@ -25,19 +29,23 @@ __all__ = [
     "MEMO",
     "METHODS",
     "NCTTT",
+    "NOTE",
     "PTBN",
     "ROID",
     "SAR",
     "T3A",
     "TTT",
     "TTTMAE",
+    "ActMAD",
     "ClusT3",
+    "CoTTA",
     "DeYO",
     "Lame",
     "Method",
     "Objective",
     "Prediction",
     "RDumb",
+    "RoTTA",
     "Source",
     "TTTFlow",
     "TTTPlus",

@@ -33,12 +33,17 @@ class AffineMethod(Method):
             raise InputError(f"returns must be one of {', '.join(get_args(Returns))}; found {self.returns!r}")
 
     def parameters(self, model: Branched) -> dict[str, nn.Parameter]:
-        moved = model.norm_parameters()
-        if not moved:
-            network = type(model.classifier).__name__
-            raise InputError(f"{self.title} moves scale and shift of normalisation layers; found none in {network}")
-        return moved
+        return affine_parameters(model, self.title)
 
     def objective(self, loss: Tensor | None, logits: Tensor) -> Objective:
         """What a step lowers, with the logits of the same pass where they are the prediction."""
         return Objective(loss, logits=logits.detach()) if self.returns == "before" else Objective(loss)
+
+
+def affine_parameters(model: Branched, title: str) -> dict[str, nn.Parameter]:
+    """Scale and shift of all normalisation layers, by name, for the method of that title; an error if none is there."""
+    moved = model.norm_parameters()
+    if not moved:
+        network = type(model.classifier).__name__
+        raise InputError(f"{title} moves scale and shift of normalisation layers; found none in {network}")
+    return moved

@@ -47,6 +47,7 @@ class Method:
     time, and whether its branch is trained with the classifier (`joint`), after it (`branch`) or not at all
     (`nothing`): then it holds facts that `calibrate` takes from source images, and any classifier will do. `needs` says
     in plain words what the method needs of the source beside the classifier; it is shown wherever methods are listed.
+    A method that `learns_from` its memory alone takes steps whatever the size of a batch is.
     `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
@@ -59,6 +60,7 @@ class Method:
     place: ClassVar[float] = float("inf")
     has_branch: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+    learns_from: ClassVar[Literal["batch", "memory"]] = "batch"
     trains: ClassVar[Literal["joint", "branch", "nothing"]] = "joint"
     needs: ClassVar[str] = "nothing"
     branch_settings: ClassVar[tuple[str, ...]] = ()

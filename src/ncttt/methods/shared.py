@@ -32,6 +32,14 @@ def moved_parameters(model: Branched, moves: str) -> dict[str, nn.Parameter]:
     return moved
 
 
+def every_parameter(model: Branched) -> dict[str, nn.Parameter]:
+    """All of the classifier's parameters, by name; an `InputError` if it has none."""
+    moved = {name: p for name, p in model.classifier.named_parameters() if p.is_floating_point()}
+    if not moved:
+        raise InputError(f"there is nothing to move: {type(model.classifier).__name__} has no parameters")
+    return moved
+
+
 def first_half(encoder: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
     """Half of the weights, in the order in which the network defines them, with the scales and shifts between them.
 

@@ -148,8 +148,8 @@ class Branched(nn.Module):
 
         They are known in the model of an `Adapter`, and are not to be changed.
         """
-        own = "classifier."
-        return {name.removeprefix(own): value for name, value in self.source.items() if name.startswith(own)}
+        named = ((name, f"classifier.{name}") for name, _ in self.classifier.named_parameters())
+        return {name: self.source[own] for name, own in named if own in self.source}
 
     def norm_parameters(self) -> dict[str, nn.Parameter]:
         """Scale and shift of the classifier's normalisation layers."""

@@ -9,7 +9,8 @@ A policy is a short string, so that it reads the same in code, configuration and
 - `"prior(16)"`: a blend whose share follows the size of the batch, `B / (B + 16)`: the source's statistics count as 16
   images (Schneider et al., 2020);
 - `"instance(4)"`: each image's own statistics, as far as they are more than 4 standard errors off the source's: the
-  instance-aware BatchNorm of NOTE (Gong et al., 2022);
+  instance-aware BatchNorm of NOTE (Gong et al., 2022). `"instance(4, 1)"` compares them with the batch's instead, as
+  such layers do in training, and a number between with a blend of both;
 - `"stream(0.01)"`: a moving mean over the stream, which starts at the source's. A batch of B images moves it by
   `1 - (1 - 0.01)^B` before it is normalised, so B batches of one image move it as far;
 - `"window(128)"`: the statistics of the last 128 images together, those of the batch among them; the source's stand for
@@ -59,6 +60,7 @@ __all__ = [
     "Applied",
     "Moves",
     "Policy",
+    "aside",
     "batch_norms",
     "batch_share",
     "blend",
@@ -118,6 +120,22 @@ def statistics(
             hook.rule = value
         for layer, (training, tracking, momentum) in zip(layers, before, strict=True):
             layer.training, layer.track_running_stats, layer.momentum = training, tracking, momentum
+
+
+@contextmanager
+def aside(layers: Sequence[_BatchNorm]) -> Iterator[None]:
+    """Let a pass inside the `with` block see the statistics of the policy around it, and move nothing.
+
+    For another pass over a batch, of a teacher or of augmented images, which must not count as a second batch.
+    """
+    around = {hook: hook.rule for layer in layers for hook in _hooks_on(layer)}
+    try:
+        for hook, rule in around.items():
+            hook.rule = rule.aside()
+        yield
+    finally:
+        for hook, rule in around.items():
+            hook.rule = rule
 
 
 @dataclass(frozen=True)

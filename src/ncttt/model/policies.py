@@ -8,6 +8,7 @@ from ncttt.base.errors import InputError
 Policy = str
 KNOWN = (
     "'source', 'batch', 'blend(alpha)' with 0 <= alpha <= 1, 'prior(images)' and 'instance(k)' with more than 0, "
+    "'instance(k, share)' with a share of 0 to 1, "
     "'stream(rate)' with 0 < rate <= 1, 'window(images)' with a whole number from 1, or 'running(momentum, passes)' "
     "with 0 < momentum <= 1 and a whole number of passes from 1"
 )
@@ -17,11 +18,12 @@ KINDS = {
     "batch": (),
     "blend": ("share",),
     "prior": ("positive",),
-    "instance": ("positive",),
+    "instance": ("positive", "share"),
     "stream": ("rate",),
     "window": ("count",),
     "running": ("rate", "count"),
 }
+DEFAULTS = {"instance": (0.0,)}  # of the last numbers, which may be left out
 MANY = 128  # images of a batch, where nobody says how many
 
 
@@ -42,7 +44,9 @@ def parse(policy: Policy) -> Parsed:
     kind, texts = (match[1], re.split(", *", match[2]) if match[2] is not None else []) if match else ("", [])
     rules = KINDS.get(kind)
     numbers = [_number(*pair) for pair in zip(texts, rules or (), strict=False)]
-    if rules is None or len(texts) != len(rules) or None in numbers:
+    missing = len(rules or ()) - len(texts)
+    numbers += DEFAULTS.get(kind, ())[-missing:] if missing > 0 and texts else ()
+    if rules is None or len(texts) > len(rules) or len(numbers) != len(rules) or None in numbers:
         raise InputError(f"no statistics policy {policy!r}; use {KNOWN}")
     return Parsed(kind, tuple(number for number in numbers if number is not None))
 
@@ -65,13 +69,15 @@ def prior(images: float) -> Policy:
     return _checked(f"prior({images!r})")
 
 
-def instance(k: float) -> Policy:
+def instance(k: float, share: float = 0.0) -> Policy:
     """The policy of each image's own statistics, as far as they are more than `k` standard errors off the source's.
 
-    >>> instance(4)
-    'instance(4)'
+    With a `share` they are compared with a blend of the source's and the batch's; 1 is how NOTE's layers train.
+
+    >>> instance(4), instance(4, 1)
+    ('instance(4)', 'instance(4, 1)')
     """
-    return _checked(f"instance({k!r})")
+    return _checked(f"instance({k!r}, {share!r})" if share else f"instance({k!r})")
 
 
 def stream(rate: float) -> Policy:

@@ -15,7 +15,7 @@ from ncttt.model.moments import (
     shrunk,
     values_of,
 )
-from ncttt.model.policies import Policy, batch_share, parse
+from ncttt.model.policies import Policy, batch_share, looking, parse
 from ncttt.model.windows import Window
 
 
@@ -46,6 +46,10 @@ class Rule:
         self.moves = Moves()
         self._policy, self._windows = policy, windows
 
+    def aside(self) -> "Rule":
+        """The same statistics, for passes that move nothing."""
+        return Rule(looking(self._policy), self._windows)
+
     def moments(self, layer: _BatchNorm, features: Tensor) -> Moments | None:
         """The moments to normalise features by; None for those that the layer's own mode takes."""
         if self.trains or not self.active:
@@ -57,9 +61,17 @@ class Rule:
         if self.kind == "window":
             return self._pooled(layer, exact)
         if self.kind == "instance":
-            return shrunk(source, exact, self.numbers[0]) if values_of(features[:1]) > 1 else None
+            return self._of_each_image(source, exact)
         share = batch_share(self._policy, len(features))
         return blended(source, batch_moments(exact), share) if values_of(features) > 1 else None
+
+    def _of_each_image(self, source: Moments, features: Tensor) -> Moments | None:
+        k, share = self.numbers
+        if share and values_of(features) > 1:
+            source = blended(source, batch_moments(features), share)
+        if values_of(features[:1]) > 1:
+            return shrunk(source, features, k)
+        return source if share else None
 
     def _moved(self, layer: _BatchNorm, features: Tensor) -> Moments:
         share = batch_share(self._policy, len(features))
