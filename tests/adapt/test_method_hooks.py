@@ -225,3 +225,19 @@ def test_optimizers_with_momentum_have_names():
         assert made.defaults["nesterov"] is nesterov
     with pytest.raises(InputError, match="no optimizer 'momentom'; did you mean 'momentum'"):
         ncttt.Tent(optimizer="momentom")
+
+
+@pytest.mark.filterwarnings("ignore::ncttt.adapt.small_batches.SmallBatchWarning")
+@pytest.mark.parametrize("policy", ["stream(0.01)", "window(8)", "running(0.1, 1)"])
+@pytest.mark.parametrize("method", [ncttt.SAR, ncttt.DeYO, ncttt.ROID])
+def test_a_second_pass_over_a_batch_does_not_move_the_statistics_again(method, policy):
+    open_to_all = {"margin": 2.0} | ({"least_drop": -1.0} if method is ncttt.DeYO else {})
+    settings = {} if method is ncttt.ROID else open_to_all
+    once = stream(ncttt.ETA(margin=2.0, redundancy=2.0), norm=policy)
+    twice = stream(method(**settings), norm=policy)
+    for adapter in (once, twice):
+        adapter(images(6))
+        assert adapter.trace.steps == 1
+    for one, other in zip(once.model.batch_norms(), twice.model.batch_norms(), strict=True):
+        torch.testing.assert_close(one.running_mean, other.running_mean)
+        torch.testing.assert_close(one.running_var, other.running_var)

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared import check_whole, every_parameter
-from ncttt.methods.shared_augment import check_colours, strong_views
+from ncttt.methods.shared import check_whole, every_parameter, need_pixels
+from ncttt.methods.shared_augment import strong_views
 from ncttt.methods.shared_teacher import Values, cross_entropies, logits_with
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, aside
@@ -85,7 +85,7 @@ class CoTTA(Method):
         if confidence >= self.threshold:
             with aside(layers):
                 return logits_with(model, teacher, images)
-        check_colours(model, images, self.title)
+        need_pixels(model, images, "the augmentations of CoTTA")
         rows = []
         for _ in range(self.views):
             with aside(layers):

@@ -19,6 +19,7 @@ from ncttt.methods.affine import AffineMethod
 from ncttt.methods.base import Objective
 from ncttt.methods.shared import check_numbers, check_whole, entropies
 from ncttt.model.branched import Branched
+from ncttt.model.norm import aside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,8 @@ class DeYO(AffineMethod):
     def _drops(self, model: Branched, images: Tensor, logits: Tensor) -> Tensor:
         """How much probability the predicted classes lose when the patches are shuffled, `(B,)`."""
         predicted = logits.argmax(1, keepdim=True)
-        shuffled = model(shuffled_patches(images, self.patches))
+        with aside(model.batch_norms()):
+            shuffled = model(shuffled_patches(images, self.patches))
         return (logits.softmax(1) - shuffled.softmax(1)).gather(1, predicted).flatten()
 
 

@@ -21,6 +21,7 @@ from ncttt.methods.eata import MeanPrediction
 from ncttt.methods.shared import check_numbers, entropies, need_pixels, number_of_classes
 from ncttt.methods.ttt_plus.views import Views
 from ncttt.model.branched import Branched
+from ncttt.model.norm import aside
 
 CLIP, SMALLEST = 0.99, 1e-5  # the largest probability that has a gradient, and what keeps a logarithm finite
 VIEWS = Views(
@@ -64,7 +65,8 @@ class ROID(AffineMethod):
         loss = soft_likelihood_ratio(logits[counts])
         if self.consistency:
             need_pixels(model, images, "the views of ROID")
-            views = model(VIEWS(images[counts]))
+            with aside(model.batch_norms()):
+                views = model(VIEWS(images[counts]))
             loss = loss + self.consistency * symmetric_cross_entropy(views, logits[counts])
         total = (weights[counts] * loss).sum() / len(images)
         return self.objective(total, self._corrected(logits.detach()))

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Objective
-from ncttt.methods.shared_augment import check_colours, strong_views
+from ncttt.methods.shared import need_pixels
+from ncttt.methods.shared_augment import strong_views
 from ncttt.methods.shared_memory import AgedMemory, MemoryMethod
 from ncttt.methods.shared_teacher import Values, cross_entropies, logits_with, moving_pass, statistics_of
 from ncttt.model.branched import Branched
@@ -60,7 +61,7 @@ class RoTTA(MemoryMethod):
         if memory.waiting < self.every:
             return None
         kept = memory.images[memory.filled]
-        check_colours(model, kept, self.title)
+        need_pixels(model, kept, "the augmentations of RoTTA")
         with torch.no_grad(), aside(model.batch_norms()):
             taught = moving_pass(model, memory.teacher, kept, self.momentum)
         logits = moving_pass(model, memory.student, strong_views(kept), self.momentum)

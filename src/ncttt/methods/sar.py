@@ -17,6 +17,7 @@ from ncttt.methods.affine import AffineMethod
 from ncttt.methods.base import Objective
 from ncttt.methods.shared import check_numbers, entropies
 from ncttt.model.branched import NORMALISATIONS, Branched
+from ncttt.model.norm import aside
 
 UNKNOWN = -1.0  # before the first loss
 
@@ -71,7 +72,8 @@ class SAR(AffineMethod):
         if not bool(certain.any()):
             return self.objective(None, logits)
         away = self._moved_away(model, entropy[certain].mean())
-        entropy = entropies(torch.func.functional_call(model, away, (images,)))[certain]
+        with aside(model.batch_norms()):
+            entropy = entropies(torch.func.functional_call(model, away, (images,)))[certain]
         still = entropy.detach() < self.margin * highest
         if not bool(still.any()):
             return self.objective(None, logits)

@@ -11,10 +11,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from ncttt.base.errors import InputError
 from ncttt.base.seeding import own_generator
 from ncttt.methods.ttt_plus.views import brighten, contrast, saturate, turn_hue
-from ncttt.model.branched import Branched
 
 DEGREES, SHIFT, SCALE = 15.0, 1 / 16, (0.9, 1.1)
 BLUR, TAPS = (0.001, 0.5), 5  # standard deviation in pixels, and pixels of the kernel
@@ -84,16 +82,6 @@ def blurred(images: Tensor, sigmas: Tensor) -> Tensor:
         weights = kernels.unbind(1)
         images = torch.stack([w.view(-1, 1, 1, 1) * tap for w, tap in zip(weights, taps, strict=True)]).sum(0)
     return images
-
-
-def check_colours(model: Branched, images: Tensor, title: str) -> None:
-    """Raise an `InputError` for images that were normalised outside of the model, whose colours cannot be changed."""
-    low, high = (bound.item() for bound in torch.aminmax(images))
-    if not model.normalises and (low < -0.01 or high > 1.01):
-        raise InputError(
-            f"the augmentations of {title} need images in [0, 1]; found {low:.3g} to {high:.3g}; let the model "
-            "normalise them itself: ncttt.Adapter(net, method, mean=, std=)"
-        )
 
 
 class _Draws:
