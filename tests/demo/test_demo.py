@@ -1,4 +1,4 @@
-"""The demonstration: every method has a line, gains are told apart, and a page is written."""
+"""The demonstration: each of its methods has a line, gains are told apart, and a page is written."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The demonstration: every method from one start, on clean and on shifted images, with and without its steps."""
+"""The demonstration: NC-TTT and its rivals from one start, on clean and on shifted images, with and without steps."""
 
 import lazy_loader
 

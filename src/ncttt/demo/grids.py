@@ -1,4 +1,4 @@
-"""The grids of the demonstration: clean images and the shifts of a setup, every method on a model that it can use."""
+"""The grids of the demonstration: clean images and the shifts of a setup, each method on a model that it can use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ncttt.demo.setups import BATCH, SETUPS
 from ncttt.zoo import names
 
 TRAINED = ("source", "ttt", "ttt_plus", "clust3", "ttt_flow", "nc_ttt")  # methods with a model of their own
-PLAIN = ("source", "ptbn", "tent")  # and LAME: methods that take any classifier
+PLAIN = ("source", "ptbn", "tent")  # and LAME: those of the paper that take any classifier
 
 
 def digits_grid(models: Mapping[str, str], images: int, seed: int = 0) -> Grid:

@@ -1,4 +1,4 @@
-"""All that `ncttt demo` does: a drifting stream, every method on the same shifts, a table, a verdict and a page."""
+"""All that `ncttt demo` does: a drifting stream, methods on the same shifts, a table, a verdict and a page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run_demo(
     tell: Callable[[str], None] = lambda text: None,
     watch: Callable[[Stream], list[Record]] = list,
 ) -> Demo:
-    """Show a drifting stream to a model, then compare every method; what is done in `out` is not done again.
+    """Show a drifting stream to a model, then compare methods; what is done in `out` is not done again.
 
     Args:
         data: digits, which come with the package, or cifar10 (first: ncttt data get cifar10) with the shipped models.
@@ -63,7 +63,7 @@ def run_demo(
     tell(demo.finding(records))
     grid = _grid(data, pretrained, epochs, images, seed, root, out, tell)
     with benchmark.Store(Path(out) / "rows.sqlite") as store:
-        tell("Every method on clean and on shifted images:")
+        tell("NC-TTT and the methods of its paper on clean and on shifted images:")
         outcome = benchmark.run_grid(grid, store, predictions=True)
         benchmark.raise_failures(outcome.failures)
         rows, plain = outcome.rows, outcome.rows[0]["checkpoint"]
@@ -74,8 +74,8 @@ def run_demo(
             "verdicts": page.verdicts_of(store, rows),
         }
         verdict = demo.verdict(store, rows, plain)
-    written = page.write_page(rows, out, title=f"Every method on shifted {data}", **found)
-    tell("The time of every method:")
+    written = page.write_page(rows, out, title=f"Methods on shifted {data}", **found)
+    tell("The time of each method:")
     times = demo.relative_times(grid, _batch(data, root))
     return Demo(records, rows, demo.demo_table(rows, plain, times), verdict, written)
 

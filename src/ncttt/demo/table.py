@@ -1,4 +1,4 @@
-"""The table of the demonstration: every method, what it gained, where the gain comes from, and what it costs."""
+"""The table of the demonstration: each method, what it gained, where the gain comes from, and what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ncttt demo`: a drifting stream live, then every method on embedded data, and a page of results."""
+"""`ncttt demo`: a drifting stream live, then methods compared on embedded data, and a page of results."""
 
 import json as json_module
 import shutil
@@ -16,7 +16,7 @@ GROUP = "begin"
 
 
 def demo(*, json: bool = False, **options: Any) -> None:
-    """Show a frozen and an adapting model on a stream that drifts, then compare all methods on the same shifts.
+    """Show a frozen and an adapting model on a stream that drifts, then compare nine methods on the same shifts.
 
     Args:
         json: Print the rows as JSON, for scripts.
