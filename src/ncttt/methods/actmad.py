@@ -56,7 +56,7 @@ class ActMAD(Method):
 
     name: ClassVar[str] = "actmad"
     title: ClassVar[str] = "ActMAD"
-    place: ClassVar[float] = 48
+    place: ClassVar[float] = 35
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     trains: ClassVar[Literal["joint", "branch", "nothing"]] = "nothing"

@@ -36,7 +36,7 @@ class CoTTA(Method):
 
     name: ClassVar[str] = "cotta"
     title: ClassVar[str] = "CoTTA"
-    place: ClassVar[float] = 45
+    place: ClassVar[float] = 47
     learns: ClassVar[bool] = True
 
     steps: int = 1

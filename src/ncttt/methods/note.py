@@ -37,7 +37,7 @@ class NOTE(MemoryMethod):
 
     name: ClassVar[str] = "note"
     title: ClassVar[str] = "NOTE"
-    place: ClassVar[float] = 47
+    place: ClassVar[float] = 49
 
     lr: float = 1e-4
     norm: Policy | tuple[Policy, Policy] = ("instance(4, 1)", "instance(4)")

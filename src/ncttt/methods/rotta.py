@@ -40,7 +40,7 @@ class RoTTA(MemoryMethod):
 
     name: ClassVar[str] = "rotta"
     title: ClassVar[str] = "RoTTA"
-    place: ClassVar[float] = 46
+    place: ClassVar[float] = 48
 
     lr: float = 1e-3
     norm: Policy | tuple[Policy, Policy] = ("blend(0.05)", "source")

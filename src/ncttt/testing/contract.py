@@ -152,9 +152,10 @@ def check_only_declared_tensors_move(case: Case) -> None:
 def check_loss_falls_on_its_own_batch(case: Case) -> None:
     """The loss of a batch falls over the steps on it, or over those on a memory that holds it."""
     if case.method.learns:
-        adapter = case.adapter(steps=12, protocol="online")
+        remembers = case.method.learns_from == "memory"
+        adapter = case.adapter(steps=12, protocol="online" if remembers else "episodic")
         adapter(images(6))
-        if adapter.model.memory is not None and adapter.trace.stopped == "nothing to learn":
+        if remembers and adapter.trace.stopped == "nothing to learn":
             adapter(images(6))
         assert adapter.trace.steps == 12, f"of 12 steps {adapter.trace.steps} were taken"
         first, last = adapter.trace.losses[0], adapter.trace.losses[-1]

@@ -28,7 +28,7 @@ class MEMO(Method):
 
     name: ClassVar[str] = "memo"
     title: ClassVar[str] = "MEMO"
-    place: ClassVar[float] = 47
+    place: ClassVar[float] = 38
     learns: ClassVar[bool] = True
 
     steps: int = 1
