@@ -25,6 +25,6 @@ class Setup:
 
 # Digits are drawn thick and without texture: only the constants for large images shift them visibly.
 SETUPS = {
-    "digits": Setup("digits-small-ncttt", ("frost", "glass_blur", "contrast"), constants="imagenet"),
+    "digits": Setup("digits-small-ncttt", ("frost", "motion_blur", "contrast"), constants="imagenet"),
     "cifar10": Setup("cifar10-small-ncttt", ("gaussian_noise", "defocus_blur", "contrast")),
 }
