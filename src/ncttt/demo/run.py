@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ncttt import benchmark, demo, report
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_seed
 from ncttt.benchmark.grid import Entry, Grid
 from ncttt.data.corruptions import CLEAN
 from ncttt.report import page
@@ -58,6 +59,7 @@ def run_demo(
     """
     if images < 1:  # asked before anything is trained
         raise InputError(f"images must be at least 1; found {images}")
+    check_seed("seed", seed)
     if data == "cifar10":
         grid = demo.cifar10_grid(images, seed, root)
     elif pretrained:
