@@ -45,6 +45,7 @@ def ways() -> dict[str, Way]:
         # As in the study; with networks of their own, of the same architecture.
         "TTT, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt"), steps=4, lr=1e-3),
         "TTT++, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt-plus"), steps=4, lr=1e-3),
+        "entropy alone, four steps": ncttt.Adapter(model, ncttt.Tent(moves="layer2", copies=4, steps=4, lr=2e-3)),
         "NC-TTT, online, two steps": ncttt.Adapter(model, protocol="online", steps=2, lr=1e-3),
         "NC-TTT, preset": ncttt.Adapter(model),
     }

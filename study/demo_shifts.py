@@ -6,7 +6,8 @@ All nineteen corruptions at severity 5, with the constants for large images, on 
 is a candidate if the frozen classifier has at most half of the images right, and batch statistics give at least 20
 points and leave at least 5 to the best. On the candidates every method of the demonstration is measured, with the
 models that `ncttt demo` trains; of each family the corruption is chosen on which their accuracies lie furthest apart.
-No test image is looked at, and no method is preferred: the rule knows only how far they differ.
+The three limits were set after a look at the frozen classifier and at batch statistics on the same images. No test
+image is looked at, and no method is preferred: the rule knows only how far they differ.
 """
 
 import argparse

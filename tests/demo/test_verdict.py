@@ -15,9 +15,9 @@ TOO_FEW = Difference(0.02, -1.0, 1.0)
     ("gap", "said"),
     [
         (WORSE, "NC-TTT does not win here: "),
-        (SAME, "Nobody wins here: NC-TTT and TENT are statistically indistinguishable: "),
+        (SAME, "NC-TTT does not win here, it is statistically indistinguishable from TENT: "),
         (BETTER, "NC-TTT wins here: "),
-        (TOO_FEW, "Nobody wins here: "),
+        (TOO_FEW, "NC-TTT does not win here, it is statistically indistinguishable from TENT: "),
     ],
 )
 def test_only_an_interval_without_zero_makes_a_winner(gap, said):

@@ -8,6 +8,7 @@ import pytest
 from ncttt.cli import main
 
 DIGITS = "9" * 5000
+TOO_LARGE = 2**64
 ADAPT = "adapt --model digits-small-ncttt --images images --out out.csv"
 TRAIN = "train --config digits --out run"
 BENCH = "bench --config digits --store store.sqlite"
@@ -82,6 +83,20 @@ CASES = [
     *[f"tune --config digits --seed {value}" for value in ("-1", DIGITS)],
     *[f"pull {value} here" for value in ("nosuch", "a/b/c", "''", "hf://../..")],
     *[f"push {value} you/name" for value in ("nosuch", "empty", "''")],
+    *[f"{ADAPT} --device {value}" for value in ("privateuseone", "xla", "CPU", f"cuda:{DIGITS}")],
+    f"{TRAIN} --recipe.seed {TOO_LARGE}",
+    *[f"{TRAIN} --recipe.workers {value}" for value in ("-1", DIGITS)],
+    f"{BENCH} --seeds {TOO_LARGE}",
+    *[f"{BENCH} --{option} file.txt" for option in ("root", "checkpoint", "executor")],
+    f"bench --config digits --executor here --workers {DIGITS} --store store.sqlite",
+    f"demo --seed {TOO_LARGE}",
+    *[f"paper table1 --workers {value}" for value in ("0", "-3", DIGITS)],
+    *[f"paper table1 --device {value}" for value in ("tpu", "privateuseone", "meta", "cuda:99")],
+    *[f"paper table1 --seeds {value}" for value in ("-1", TOO_LARGE)],
+    *[f"paper table1 --{option} nosuch" for option in ("executor", "scale")],
+    "data get cifar10 --root file.txt",
+    "data list --root file.txt",
+    "data corrupt digits --corruptions fog --severity 1 --out /",
     "nosuch",
     "data nosuch",
     "completion tcshell",

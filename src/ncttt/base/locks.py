@@ -58,6 +58,8 @@ def alone_with(output: Path) -> Iterator[None]:
     nobody else writes this
     """
     output = output.resolve()
+    if not output.name:
+        raise InputError(f"cannot write {output}: nothing can lie beside the top folder of a disk; choose one in it")
     path = output.with_name(f".{output.name}.lock")
     with _held(path, output) as file:
         file.truncate(0)

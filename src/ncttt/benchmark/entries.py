@@ -63,6 +63,8 @@ def chosen_entries(values: Iterable[Any], checkpoint: str | None, data: str | Se
     """Entries, each with a checkpoint: its own, or `checkpoint`, or the model of the zoo for its method and data."""
     sets = [data] if isinstance(data, str) else list(data)
     entries = [entry_from(value) for value in values]
+    if checkpoint is not None and entries and all(entry.checkpoint is not None for entry in entries):
+        raise InputError(f"checkpoint {checkpoint!r} is for methods that name none, but each of them names its own")
     return [
         entry if entry.checkpoint is not None else replace(entry, checkpoint=checkpoint or _shipped(entry.method, sets))
         for entry in entries

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from ncttt.base.devices import available
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_threads
 from ncttt.base.pools import cores, end, fresh_pool, submit
 from ncttt.base.registry import Registry, load_address
 
@@ -45,6 +46,7 @@ def executor(
     make = EXECUTORS.find(name)
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1; found {workers}")
+    check_threads("workers", workers)
     return make(threads, workers, address, device)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncttt.adapt.protocols import PROTOCOLS
 from ncttt.base.errors import InputError
-from ncttt.base.numbers import check_threads
+from ncttt.base.numbers import check_seed, check_threads
 from ncttt.benchmark.grid import Grid
 from ncttt.data.corruptions import SEVERITIES
 from ncttt.data.files.resizing import check_image_size, exact
@@ -29,6 +29,7 @@ def check_grid(grid: Grid) -> None:
         check_least("batch_sizes", size, 1)
     for seed in grid.seeds:
         check_least("seeds", seed, 0)
+        check_seed("seeds", seed)
     check_threads("threads", grid.threads)
     if grid.image_size is not None:
         check_image_size(grid.image_size)

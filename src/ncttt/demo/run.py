@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ncttt import benchmark, demo, report
 from ncttt import data as data_sets
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_seed
 from ncttt.benchmark.grid import Grid
 from ncttt.demo.setups import BATCH
 from ncttt.report import page
@@ -59,6 +60,7 @@ def run_demo(
     for name, value in {"images": images, "epochs": epochs}.items():  # asked before anything is shown
         if value < 1:
             raise InputError(f"{name} must be positive; found {value}")
+    check_seed("seed", seed)
     records = watch(demo.demo_stream(data, images, seed, root))
     tell(demo.finding(records))
     grid = _grid(data, pretrained, epochs, images, seed, root, out, tell)

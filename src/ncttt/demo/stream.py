@@ -9,6 +9,7 @@ from ncttt.benchmark.drifting import DriftingStream, DriftRecord, follow, monito
 from ncttt.data import load
 from ncttt.data.corruptions import CLEAN
 from ncttt.demo.setups import BATCH, SETUPS
+from ncttt.demo.threads import one_thread
 from ncttt.model.branched import Branched
 from ncttt.monitor import Monitor
 from ncttt.zoo import checkpoint
@@ -31,7 +32,8 @@ class DemoStream:
 
     def __iter__(self) -> Iterator[DriftRecord]:
         self.monitor.new_stream()
-        return follow(self.stream, self.model, self.monitor)
+        with one_thread():
+            yield from follow(self.stream, self.model, self.monitor)
 
 
 def demo_stream(data: str, images: int, seed: int = 0, root: str | None = None) -> DemoStream:

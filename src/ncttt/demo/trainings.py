@@ -88,7 +88,7 @@ def trained_models(
     home = Path(out) / f"digits-{epochs}-epochs-seed-{seed}"
     start = Task("start", start_job(epochs, seed), str(home / "start"))
     tell(f"Training a plain network on digits, {epochs} epochs, from which the model of each method starts:")
-    _train(start, threads=cores(), observers=None)
+    _train(start, threads=1, observers=None)
     first = Path(start.folder) / "last"
     tasks = [Task(method, method_job(method, start.job, first), str(home / method)) for method in METHODS]
     tell("Training a model for each method from it:")

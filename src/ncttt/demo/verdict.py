@@ -35,11 +35,11 @@ def ranking(ours: float, rival: str, theirs: float, gap: Difference) -> str:
 
     >>> ranking(80.0, "tent", 81.5, Difference(-0.015, -0.025, -0.005))[:76]
     'NC-TTT does not win here: 80.0 % of the shifted images are right with NC-TTT'
-    >>> ranking(80.0, "tent", 81.5, Difference(-0.015, -0.035, 0.005))[:69]
-    'Nobody wins here: NC-TTT and TENT are statistically indistinguishable'
+    >>> ranking(80.0, "tent", 81.5, Difference(-0.015, -0.035, 0.005))[:74]
+    'NC-TTT does not win here, it is statistically indistinguishable from TENT:'
     """
     if not gap.significant:
-        winner = f"Nobody wins here: {shown_name(OURS)} and {shown_name(rival)} are statistically indistinguishable"
+        winner = f"NC-TTT does not win here, it is statistically indistinguishable from {shown_name(rival)}"
     else:
         winner = f"{shown_name(OURS)} {'wins' if gap.mean > 0 else 'does not win'} here"
     return (

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncttt.base.devices import available
+from ncttt.benchmark.executors import EXECUTORS
 from ncttt.paper.figures import draw_item
 from ncttt.paper.items import Item, chosen_items
 from ncttt.paper.measuring import measured_rows
@@ -36,6 +38,8 @@ def reproduce(
     `tell` is called with what is being done, a line at a time.
     """
     asked = settings or Settings()
+    available(asked.device)  # asked before anything is fetched or trained
+    EXECUTORS.find(asked.executor)
     results = []
     for item in chosen_items(names):
         results.append(_result(item, asked, tell))

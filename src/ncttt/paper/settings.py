@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ncttt.base.errors import InputError
+from ncttt.base.numbers import check_seed, check_threads
 from ncttt.paper.plan import Plan
 
 
@@ -41,6 +42,9 @@ class Settings:
             raise InputError(f"images must be at least 1; found {self.images}")
         if self.seeds is not None and (not self.seeds or min(self.seeds) < 0):
             raise InputError(f"seeds must be whole numbers from 0, at least one; found {self.seeds}")
+        for seed in self.seeds or ():
+            check_seed("seeds", seed)
+        check_threads("workers", self.workers)
 
     @property
     def home(self) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ncttt.base.errors import InputError, nearest
+from ncttt.base.numbers import MOST_THREADS, check_seed, check_whole
 from ncttt.base.optimizers import OPTIMIZERS
 from ncttt.training.schedules import SCHEDULES
 
@@ -104,6 +105,8 @@ class Recipe:
             raise InputError(f"auxiliary_weight must be finite and not negative; found {self.auxiliary_weight!r}")
         if self.clip is not None and not self.clip > 0:
             raise InputError(f"clip must be positive, or none; found {self.clip!r}")
+        check_seed("seed", self.seed)
+        check_whole("workers", self.workers, 0, MOST_THREADS)
 
     def settings(self) -> dict[str, Any]:
         """The recipe as JSON values; a function of the caller's own by its name."""
@@ -139,6 +142,4 @@ _RATIOS = (
     "warmup",
     "warmup_steps",
     "shrink_until",
-    "workers",
-    "seed",
 )

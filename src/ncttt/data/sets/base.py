@@ -109,7 +109,10 @@ def data_root(root: str | Path | None = None) -> Path:
     """
     chosen = root or os.environ.get(VARIABLE)
     if chosen:
-        return Path(chosen).expanduser()
+        folder = Path(chosen).expanduser()
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"data sets lie in a folder; found a file at {folder}")
+        return folder
     import pooch  # a third of a second, for those who named no folder
 
     return Path(pooch.os_cache("ncttt"))
