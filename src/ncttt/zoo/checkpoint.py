@@ -59,6 +59,8 @@ def load(folder: str | Path, classifier: nn.Module | None = None) -> Branched:
     """
     folder, described = checkpoint_folder(folder), description(folder)
     method = method_from(trained_method(folder))
+    if method.needs_training() and described["layer"] is None:
+        raise InputError(f"{folder / 'model.json'}, layer: found null; {method.name} expected the name of one")
     tensors = _read_tensors(folder, described)
     with seeded_alone(
         0
