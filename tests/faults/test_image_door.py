@@ -88,6 +88,14 @@ def test_pipes_and_devices_are_left_out_with_a_word(tmp_path):
         assert image_files(tmp_path) == [str(good)]
 
 
+def test_a_link_that_leads_to_itself_is_told_when_it_is_read(tmp_path):
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/loop.png").symlink_to("loop.png")
+    (path,) = image_files(tmp_path)
+    with pytest.raises(InputError, match=r"loop\.png: cannot be read as an image"):
+        decode(Path(path), 32)
+
+
 @pytest.mark.parametrize("reader", [lambda path: decode(path, 32), lambda path: decode_hashed(path, 32), hash_of])
 def test_a_pipe_that_a_list_names_is_an_error(tmp_path, reader):
     os.mkfifo(tmp_path / "pipe.png")

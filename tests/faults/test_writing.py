@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import ncttt.zoo
 from ncttt import InputError
 from ncttt.base.csv_files import growing_csv
 from ncttt.base.files import replace_file, replacing
@@ -106,6 +108,45 @@ def test_one_file_for_predictions_and_trace_is_refused(pictures, tmp_path, capsy
     assert adapt(pictures, "--out", "out.csv", "--trace", other) == 2
     assert "need a file each" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["0.png", "./0.png", "../linked/0.png"])
+@pytest.mark.parametrize("option", ["--out", "--trace"])
+def test_an_image_is_not_replaced_by_its_prediction(pictures, tmp_path, capsys, option, place):
+    folder = tmp_path / "images"
+    shutil.copytree(pictures, folder)
+    (tmp_path / "linked").symlink_to(folder)
+    other = {"--out": "--trace", "--trace": "--out"}[option]
+    words = [option, f"{folder}/{place}", other, str(tmp_path / "other.csv"), "--overwrite"]
+    assert adapt(folder, *words) == 2
+    assert "0.png is one of the images" in capsys.readouterr().err
+    assert (folder / "0.png").read_bytes() == (pictures / "0.png").read_bytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_named(pictures, tmp_path, capsys):
+    assert adapt(pictures, "--out", "/dev/full", "--trace", str(tmp_path / "trace.csv")) == 2
+    assert "No space left on device: '/dev/full'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", [".", "../linked", "inner/.."])
+def test_a_report_does_not_replace_the_rows_that_it_shows(tmp_path, capsys, out):
+    folder = tmp_path / "report"
+    (folder / "inner").mkdir(parents=True)
+    (tmp_path / "linked").symlink_to(folder)
+    rows = Path("results/cifar10c_ttt_mae.csv").read_bytes()
+    (folder / "tables.csv").write_bytes(rows)
+    assert main(["report", str(folder / "tables.csv"), "--out", str(folder / out)]) == 2
+    assert "choose another --out" in capsys.readouterr().err
+    assert (folder / "tables.csv").read_bytes() == rows
+
+
+def test_a_training_does_not_replace_a_model(tmp_path, capsys):
+    shutil.copytree(ncttt.zoo.__path__[0] + f"/{MODEL}", tmp_path / "model")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+    assert main(["train", "--config", "digits", "--recipe.epochs", "1", "--out", str(tmp_path / "model")]) == 2
+    assert "holds a model, but no training to resume" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == before
 
 
 def test_a_run_that_stops_says_where_its_rows_are(pictures, tmp_path, capsys):

@@ -166,6 +166,7 @@ def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None
     """Go through a stream, write its rows and count; a signal ends it after the batch in hand."""
     if not is_special(Path(out)) and Path(out).resolve() == Path(trace).resolve():
         raise InputError(f"predictions and trace need a file each; found {out} for both")
+    _check_spares_images(stream, out, trace)
     progress = ProgressDisplay("batches", len(stream), lines=False)
     with ExitStack() as stack:
         for path in (Path(out), Path(trace)):
@@ -183,6 +184,15 @@ def _write(stream: "FolderStream", tally: "Tally", out: str, trace: str) -> None
             progress.advance()
             if request.signal is not None:
                 request.obey()
+
+
+def _check_spares_images(stream: "FolderStream", *files: str) -> None:
+    """Raise rather than replace an image by what was predicted for it."""
+    existing = [Path(file) for file in files if Path(file).exists()]
+    for image in (Path(file) for batch in stream.batches for file in batch.files):
+        for file in existing:
+            if image.name == file.name and image.exists() and image.samefile(file):
+                raise InputError(f"{file} is one of the images; choose another file for what is written")
 
 
 @contextmanager

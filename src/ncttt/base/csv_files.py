@@ -13,7 +13,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from ncttt.base.errors import InputError
-from ncttt.base.files import check_place, is_special, keep_mode, replace_file
+from ncttt.base.files import check_place, is_special, keep_mode, name_the_file, replace_file
 
 Values = Sequence[Any]
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -68,8 +68,9 @@ class GrowingRows:
 
     def __call__(self, rows: Iterable[Values]) -> None:
         text = csv_text(self._columns, rows)
-        self._file.write(text.partition("\n")[2] if self.begun else text)
-        self._file.flush()
+        with name_the_file(self.path):
+            self._file.write(text.partition("\n")[2] if self.begun else text)
+            self._file.flush()
         self.begun = True
 
 
@@ -91,7 +92,7 @@ def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[GrowingRow
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     rows = GrowingRows(part, file, columns)
     try:
-        with file:
+        with _closing(file, path):
             yield rows
     finally:
         if not special and rows.begun:
@@ -100,3 +101,12 @@ def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[GrowingRow
             rows.path = path
         elif not special:
             part.unlink()
+
+
+@contextmanager
+def _closing(file: IO[str], path: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with name_the_file(path):  # closing writes what a full disk has refused before
+            file.close()

@@ -30,6 +30,7 @@ from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
 from ncttt.training.recipe import Recipe
 from ncttt.zoo.checkpoint import OWN, completed, describe, load, save
+from ncttt.zoo.hub import WEIGHTS
 
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
 ADDED = {"warmup_steps": 0}  # settings of recipes that came later, and what older trainings did
@@ -120,6 +121,8 @@ class Run:
         """Prepare the folder, or find the progress to resume from; a run is never overwritten unasked."""
         here = origin() | {"processes": place().world}
         if not self.begun:
+            if (self.folder / WEIGHTS).exists():
+                raise InputError(f"{self.folder} holds a model, but no training to resume; choose another folder")
             if self.writes:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._write_json(CONFIG, config)

@@ -50,4 +50,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 def _is_special(entry: os.DirEntry[str]) -> bool:
     """A pipe, a socket or a device; a broken link is told when it is read."""
-    return not entry.is_file() and not entry.is_dir() and os.path.exists(entry.path)
+    try:
+        return not entry.is_file() and not entry.is_dir() and os.path.exists(entry.path)
+    except OSError:  # a link that leads to itself
+        return False

@@ -72,7 +72,7 @@ def write_report(
         for row in own:
             rows.setdefault(row["key"], row)
     every = list(rows.values())
-    written = page.write_page(every, out, title=title, examples=shown, verdicts=verdicts)
+    written = page.write_page(every, out, title=title, examples=shown, verdicts=verdicts, read=paths)
     findings = [page.finding(setup, verdicts) for setup in page.setups_of(every)]
     return Report(written, every, [{"setup": one.setup.name, "says": [one.first, *one.others]} for one in findings])
 
@@ -84,15 +84,20 @@ def write_page(
     title: str | None = None,
     examples: Iterable[Example] = (),
     verdicts: Sequence[Verdict] = (),
+    read: Iterable[str | Path] = (),
 ) -> Path:
     """Write `index.html` into the folder `out`, and its tables as Markdown, LaTeX and CSV; returns the page's path.
 
     `examples` are images with predictions before and after; `verdicts` are those of `verdicts_of`, which needs a store.
+    `read` are the files that the rows come from, none of which is replaced.
     """
     rows, folder = list(rows), Path(out)
     contents = {PAGE: page_html(collect(rows, title, examples, verdicts)), **_table_files(rows)}
     if folder.exists() and not folder.is_dir():
         raise InputError(f"a report is written into a folder; {folder} is a file")
+    for path in map(Path, read):
+        if path.name in contents and folder.is_dir() and path.parent.samefile(folder):
+            raise InputError(f"{path} has the rows, and a file of the report has its name; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     with alone_with(folder):
         replace_files({folder / name: text.encode() for name, text in contents.items()})
