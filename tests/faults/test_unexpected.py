@@ -25,6 +25,7 @@ def test_a_bug_is_named_and_how_to_report_it(broken, capsys):
     assert "--debug" in line
 
 
+@pytest.mark.sound
 def test_debug_shows_the_trace(broken):
     with pytest.raises(RuntimeError, match="two"):
         main(["info", "--debug"])
