@@ -58,8 +58,8 @@ def headline() -> Table:
     columns: dict[str, Callable[[str], Number | None]] = {
         "episodic": lambda name: accuracy(OWN[name], "episodic", "mean"),
         "online": lambda name: accuracy(OWN[name], "online", "mean") if name in LEARN else None,
-        "of it its steps, episodic": lambda name: of_steps(OWN[name], "episodic") if name in LEARN else None,
-        "of it its steps, online": lambda name: of_steps(OWN[name], "online") if name in LEARN else None,
+        "gain from the steps (episodic)": lambda name: of_steps(OWN[name], "episodic") if name in LEARN else None,
+        "gain from the steps (online)": lambda name: of_steps(OWN[name], "online") if name in LEARN else None,
         "clean, episodic": lambda name: accuracy(OWN[name], "episodic", CLEAN),
         "paper (ResNet-50)": lambda name: paper(OWN[name][0]),
     }

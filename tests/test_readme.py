@@ -15,7 +15,9 @@ def test_the_eight_lines_run_and_adaptation_helps(capsys):
     exec(compile(block, "README.md", "exec"), {})
     frozen, adapted, trace = capsys.readouterr().out.splitlines()
     assert trace.startswith("Trace(losses=")
-    assert float(adapted.removeprefix("adapted ")) > float(frozen.removeprefix("frozen ")) + 0.2
+    told = [float(number) for number in re.findall(r"prints (0\.\d+) .* and (0\.\d+) for the adapted", README)[0]]
+    assert [float(line.split()[1]) for line in (frozen, adapted)] == pytest.approx(told, abs=0.01)
+    assert told[1] > told[0] + 0.2
 
 
 def test_the_commands_exist(capsys):

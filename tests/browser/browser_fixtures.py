@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,25 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
 ]  # fmt: skip
+
+
+PHONE, DESK = ({"viewport": {"width": width, "height": 844}} for width in (390, 1400))
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# Texts that lie beyond the window, or are cut by their own box, unless a box around them scrolls.
+CUT = """() => [...document.querySelectorAll(
+    'h1, h2, h3, h4, p, li, dt, dd, figcaption, summary, label, button, .chart svg')]
+  .filter((part) => part.getClientRects().length && !part.closest('.scroll, pre, .skip, .unseen'))
+  .filter((part) => {
+    const box = part.getBoundingClientRect();
+    const cut = part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline';
+    return cut || box.right > innerWidth + 1 || box.left < -1;
+  })
+  .map((part) => part.textContent.trim().slice(0, 60))"""
+
+
+def unfold(page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +58,15 @@ def address(tmp_path_factory) -> str:
 
 @pytest.fixture
 def opened(chromium, address, request) -> Iterator:
-    """The page in a window as wide as the test asks, offline; messages of the console are errors."""
-    options = {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"} | getattr(request, "param", {})
+    """The page in a window as wide as the test asks."""
+    with visited(chromium, address, **getattr(request, "param", {})) as page:
+        yield page
+
+
+@contextmanager
+def visited(chromium, address: str, **asked) -> Iterator:
+    """A page, offline; messages of the console and requests are errors."""
+    options = {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"} | asked
     context = chromium.new_context(**options)
     context.set_offline(True)
     page = context.new_page()

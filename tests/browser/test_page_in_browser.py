@@ -1,26 +1,11 @@
 """The report page as a reader uses it: from disk, without a network, by mouse and keyboard, on a desk and a phone."""
 
 import pytest
-from browser_fixtures import address, chromium, opened
+from browser_fixtures import CUT, DESK, PHONE, WIDER, unfold
 
 from ncttt.report.table import MISSING
 
-__all__ = ["address", "chromium", "opened"]  # fixtures
-
 pytestmark = pytest.mark.browser
-PHONE, DESK = ({"viewport": {"width": width, "height": 844}} for width in (390, 1400))
-
-WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-# Texts that lie beyond the window, or are cut by their own box, unless a box around them scrolls.
-CUT = """() => [...document.querySelectorAll(
-    'h1, h2, h3, p, li, dt, dd, figcaption, summary, label, button, .who, .what')]
-  .filter((part) => part.offsetParent && !part.closest('.scroll, pre, .skip, .unseen'))
-  .filter((part) => {
-    const box = part.getBoundingClientRect();
-    const cut = part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline';
-    return cut || box.right > innerWidth + 1 || box.left < -1;
-  })
-  .map((part) => part.textContent.trim().slice(0, 60))"""
 
 
 def column(page, name: str, table: str = "#methods") -> list[str]:
@@ -41,6 +26,7 @@ def numbers(texts: list[str]) -> list[float]:
 
 
 def test_a_click_sorts_and_another_turns_it_round(opened):
+    unfold(opened)
     button = opened.locator("#methods thead").get_by_role("button", name="Mean")
     button.click()
     found = numbers(column(opened, "Mean"))
@@ -54,6 +40,7 @@ def test_a_click_sorts_and_another_turns_it_round(opened):
 
 
 def test_the_keyboard_sorts_names_and_sees_where_it_is(opened):
+    unfold(opened)
     button = opened.locator("#methods thead").get_by_role("button", name="Method")
     button.focus()
     opened.keyboard.press("Enter")
@@ -66,6 +53,7 @@ def test_the_keyboard_sorts_names_and_sees_where_it_is(opened):
 
 
 def test_missing_numbers_come_last_whichever_way_round(opened):
+    unfold(opened)
     button = opened.locator("#methods thead").get_by_role("button", name="Gain")
     for _ in range(2):
         button.click()
@@ -77,13 +65,14 @@ def test_missing_numbers_come_last_whichever_way_round(opened):
 
 def test_filters_leave_what_was_asked_for_everywhere(opened):
     assert opened.locator("#count").inner_text() == "44 of 44 lines"
-    opened.get_by_label("Severity", exact=True).select_option("5")
-    opened.get_by_label("Method", exact=True).select_option("nc_ttt")
+    opened.get_by_label("Severity", exact=True).select_option("3")
+    opened.get_by_label("Method", exact=True).select_option("NC-TTT")
     assert opened.locator("#count").inner_text() == "2 of 44 lines"
-    assert set(column(opened, "Method")) == {"nc_ttt"}
-    assert set(column(opened, "Severity", "#corruptions")) == {"5"}
-    shown = opened.locator("#corruptions .bars li:visible .who").all_inner_texts()
-    assert set(shown) == {"nc_ttt"}
+    assert set(column(opened, "Method")) == {"NC-TTT"}
+    assert set(column(opened, "Severity", "#corruptions")) == {"3"}
+    assert "severity 3" in opened.locator("#corruptions [data-setup]").inner_text()
+    bars = opened.locator("[data-chart=ranking] text").all_text_contents()
+    assert {text for text in bars if "%" not in text} == {"NC-TTT", "Source", "without adaptation"}
     opened.get_by_role("button", name="Show all").click()
     assert opened.locator("#count").inner_text() == "44 of 44 lines"
 
@@ -109,15 +98,16 @@ def test_at_first_the_theme_is_the_systems(opened):
 
 @pytest.mark.parametrize("opened", [PHONE, DESK], indirect=True, ids=["phone", "desk"])
 def test_nothing_is_cut_and_the_page_does_not_scroll_sideways(opened):
-    for unfold in (False, True):
-        if unfold:
-            opened.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    for unfolded in (False, True):
+        if unfolded:
+            unfold(opened)
         assert opened.evaluate(WIDER) == 0
         assert opened.evaluate(CUT) == []
 
 
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_on_a_phone_the_names_stay_while_numbers_scroll(opened):
+    unfold(opened)
     box = opened.locator("#corruptions .scroll").first
     box.evaluate("box => { box.scrollLeft = 300; }")
     assert box.evaluate("box => box.scrollLeft") == 300
@@ -132,6 +122,8 @@ def test_without_scripts_the_tables_are_there(opened):
     assert opened.locator("#methods tbody tr:visible").count() == 44
     assert not opened.locator("form.filters").is_visible()
     assert not opened.locator("#theme").is_visible()
+    assert opened.locator("[data-chart]:visible, .controls:visible, .legend:visible").count() == 0
+    assert opened.locator("#corruptions tbody tr:visible").count() == 44
 
 
 def test_paper_shows_what_was_folded(opened):
@@ -141,3 +133,8 @@ def test_paper_shows_what_was_folded(opened):
     assert opened.locator("details:not([open])").count() == 0
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.locator("details:not([open])").count() == folded
+
+
+def test_a_link_to_what_is_folded_opens_it(opened):
+    opened.get_by_role("link", name="What was run").click()
+    opened.locator("#run dl").first.wait_for(state="visible", timeout=5000)

@@ -56,9 +56,9 @@ def test_only_the_first_help_explains_configurations(capsys):
 def test_defaults_stand_beside_options(capsys):
     text = " ".join(shown(capsys, "train").split())
     assert "Passes over the training images. (default: 10)" in text
-    assert "--recipe.seed N Of the order of images, the augmentation and the noise. (default: 0)" in text
+    assert "--recipe.seed N Seed of the order of images, the augmentation and the noise. (default: 0)" in text
     assert "Folder for checkpoints, metrics, curves and results. (required)" in text
-    assert "--network-settings {NAME: VALUE} Its settings, such as a width. --start" in text
+    assert "--network-settings {NAME: VALUE} Settings of the network, such as a width. --start" in text
 
 
 def test_narrow_and_wide_terminals(capsys, monkeypatch):

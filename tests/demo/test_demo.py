@@ -5,10 +5,13 @@ import json
 import pytest
 
 import ncttt
+from ncttt.benchmark.drifting import DOMAINS, summaries
 from ncttt.cli import main
 from ncttt.demo import cifar10_grid, demo_table, digits_grid, run_demo, trainings
+from ncttt.demo.setups import SETUPS
+from ncttt.demo.table import explained, shown_name
 from ncttt.demo.trainings import METHODS, method_job, start_job
-from ncttt.report.table import cell_text
+from ncttt.report.table import MISSING, cell_text
 from report.report_rows import row
 
 MODELS = {method: f"models/{method}" for method in METHODS}
@@ -47,12 +50,21 @@ def test_a_gain_is_that_over_the_methods_own_model():
         row("nc_ttt", "clean", 0.97, **BATCH),
         row("nc_ttt", "fog", 0.68, **BATCH),
     ]
-    table = demo_table(rows, plain="small")
+    table = demo_table(rows, plain="small", times={"source": 1.0, "nc_ttt": 12.3})
     lines = {line.name: dict(zip(table.columns, map(cell_text, line.cells), strict=True)) for line in table.lines}
-    assert list(lines) == ["source", "ptbn", "nc_ttt"]
-    assert lines["source"]["mean of shifts"] == "30.0"
-    assert lines["ptbn"]["statistics"] == "+30.0"
-    assert (lines["nc_ttt"]["statistics"], lines["nc_ttt"]["steps"]) == ("+25.0", "+3.0")
+    assert list(lines) == ["frozen", "PTBN", "NC-TTT"]
+    assert (lines["frozen"]["mean"], lines["frozen"]["gain"]) == ("30.0", MISSING)
+    assert (lines["PTBN"]["gain"], lines["PTBN"]["by statistics"], lines["PTBN"]["by steps"]) == (
+        "+30.0",
+        "+30.0",
+        MISSING,
+    )
+    assert (lines["NC-TTT"]["gain"], lines["NC-TTT"]["by statistics"], lines["NC-TTT"]["by steps"]) == (
+        "+28.0",
+        "+25.0",
+        "+3.0",
+    )
+    assert [lines[name]["time"] for name in lines] == ["1.0 x", MISSING, "12 x"]
 
 
 def test_the_whole_demonstration(tmp_path, capsys, monkeypatch):
@@ -67,7 +79,9 @@ def test_the_whole_demonstration(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert "0 to measure" in shown.err
     assert str(tmp_path / "index.html") in shown.err
-    assert "statistics" in shown.out
+    assert "by statistics" in shown.out
+    assert shown.err.index("Contrast, 20 images: frozen model") < shown.err.index("Training a plain network")
+    assert "Its steps add" in " ".join(shown.out.split())
 
 
 def test_the_shipped_model_shows_what_batch_statistics_do(tmp_path, capsys):
@@ -77,7 +91,10 @@ def test_the_shipped_model_shows_what_batch_statistics_do(tmp_path, capsys):
     assert contrast["ptbn"] > contrast["source"] + 0.2
     demo = run_demo(pretrained=True, images=100, out=str(tmp_path))  # the library does all that the command does
     assert demo.rows == rows
-    assert {line.name for line in demo.table.lines} == set(contrast)
+    assert {line.name for line in demo.table.lines} == {shown_name(method) for method in contrast}
+    assert [summary.corruption for summary in summaries(demo.records)] == ["clean", *SETUPS["digits"].shifts, "clean"]
+    assert summaries(demo.records)[3].adapted > summaries(demo.records)[3].frozen + 0.2
+    assert "steps add" in demo.verdict
     assert demo.page == tmp_path / "index.html"
 
 
@@ -90,3 +107,24 @@ def test_cifar10_that_is_not_there_is_told(tmp_path, capsys):
 def test_nothing_to_do_is_an_error(asked, tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path), *asked]) == 2
     assert asked[0].strip("-") in capsys.readouterr().err
+
+
+def test_an_interrupted_demonstration_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ncttt.demo.stream.follow", interrupt)
+    assert main(["demo", "--out", str(tmp_path)]) == 130
+    assert "The same command goes on from here" in capsys.readouterr().err
+
+
+def test_every_column_is_explained_in_a_line_that_no_terminal_wraps():
+    lines = explained([row("source", "clean", 0.99)]).splitlines()
+    columns = demo_table([row("source", "clean", 0.99), row("source", "fog", 0.3)], plain="small").columns
+    named = {line[:14].strip() for line in lines}
+    assert named == {"method", "Clean, ..."} | (set(columns) - {"Clean", "Fog"})
+    assert max(map(len, lines)) <= 80
+
+
+def test_cifar10_drifts_as_the_figure_of_a_drifting_stream_does():
+    assert SETUPS["cifar10"].shifts == DOMAINS[1:-1]

@@ -88,4 +88,4 @@ def test_the_site_has_every_page():
     listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     written = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert written - set(listed) == set()
-    assert set(listed) - written == {"changelog.md", "results/README.md"}  # from elsewhere in the repository
+    assert set(listed) - written == {"changelog.md", "results/README.md"}

@@ -13,7 +13,7 @@ from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.driver import cache_beside
 from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.streams import order_of
-from ncttt.report.page import examples_of, verdicts_of, write_page
+from ncttt.report.page import examples_of, shifts_of, streams_of, verdicts_of, write_page
 
 IMAGES = 40
 LABELS = np.arange(IMAGES) % 10
@@ -55,7 +55,7 @@ def test_examples_are_the_images_whose_prediction_changed(store, rows, images):
     for place, example in zip(places, found, strict=True):
         assert (example.before == example.truth) == (place % 2 == 0)
         assert (example.after == example.truth) == (place != 0)
-    assert {(example.corruption, example.method) for example in found} == {("fog", "nc_ttt")}
+    assert {(example.corruption, example.method) for example in found} == {("fog", "NC-TTT")}
 
 
 def test_without_images_or_predictions_there_are_no_examples(store, rows):
@@ -66,10 +66,14 @@ def test_without_images_or_predictions_there_are_no_examples(store, rows):
 def test_the_page_says_what_is_significant_and_what_is_no_difference(store, rows, images, tmp_path):
     verdicts = verdicts_of(store, rows)
     page = read_page(write_page(rows, tmp_path, examples=examples_of(store, rows, 2), verdicts=verdicts))
-    text = page.one("section", id="significance").text
-    assert "nc_ttt against ptbn: no difference at all" in text
-    assert "nc_ttt against source: +47.50" in text
-    assert "is significant" in page.one("section", id="short").text
+    lines = {
+        line.one("th").text: line.all("td")[0].text
+        for line in page.one("section", id="significance").one("tbody").all("tr")
+    }
+    assert lines["NC-TTT against PTBN"] == "no difference at all"
+    assert lines["NC-TTT against Source"].startswith("+47.50")
+    assert lines["NC-TTT against Source"].endswith("is significant")
+    assert "is significant" in page.one("section", id="methods").text
     assert "cannot be told" not in page.one("section", id="short").text
     sources = [image.attributes["src"] for image in page.one("section", id="examples").all("img")]
     assert all(base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG") for source in sources)
@@ -78,7 +82,8 @@ def test_the_page_says_what_is_significant_and_what_is_no_difference(store, rows
 
 def test_predictions_of_one_method_alone_prove_nothing(store, rows):
     store._base.execute("DELETE FROM predictions WHERE key = ?", (rows[0]["key"],))
-    assert {one.second.method for one in verdicts_of(store, rows)} == {"ptbn"}
+    assert "source" not in {one.second.method for one in verdicts_of(store, rows)}
+    assert {one.second.method for one in verdicts_of(store, rows) if one.first.method == "tent"} == {"ptbn"}
 
 
 def test_too_few_batches_give_no_interval(store, rows):
@@ -87,3 +92,52 @@ def test_too_few_batches_give_no_interval(store, rows):
         store.write(again, store.predicted(row["key"]), store.right(row["key"]))
     verdicts = verdicts_of(store, store.rows(batch_size=IMAGES // 2))
     assert {each.text for each in verdicts} >= {"+47.50 (too few batches for an interval) is not significant"}
+
+
+def test_the_first_sentence_calls_a_difference_within_its_interval_indistinguishable(store, rows, tmp_path):
+    page = read_page(write_page(rows, tmp_path, verdicts=verdicts_of(store, rows)))
+    assert page.one("p", class_="lead").text == (
+        "Under fog on CIFAR-10 at severity 5, NC-TTT (63.0 %), TENT (61.0 %) and PTBN (60.0 %) lead 4 methods and are "
+        "statistically indistinguishable; NC-TTT gains +23.0 points over the model without adaptation."
+    )
+
+
+def test_a_stream_has_the_accuracy_of_each_batch(store, rows, tmp_path):
+    streams = streams_of(store, rows)
+    source = next(stream for stream in streams if stream.column.method == "source")
+    right = (order_of(LABELS, "random", 0) % 2 == 0).reshape(-1, 5)
+    assert source.accuracy == pytest.approx(100 * right.mean(1))
+    assert source.ends == tuple(range(1, 9))
+    page = read_page(write_page(rows, tmp_path, streams=streams))
+    lines = {line.one("th").text: line.all("td") for line in page.one("section", id="stream").one("tbody").all("tr")}
+    assert [float(cell.text) for cell in lines["Source"]] == pytest.approx(100 * right.mean(1))
+
+
+def test_rows_without_predictions_have_no_stream(store, rows):
+    store._base.execute("DELETE FROM predictions")
+    assert streams_of(store, rows) == []
+
+
+def test_a_long_stream_is_shown_by_means_of_neighbours(store, rows):
+    for row in rows:
+        again = row | {"key": f"{row['key']} one by one", "batch_size": 1, "images": 400}
+        right = np.arange(400)[None] < 300
+        store.write(again, np.zeros((1, 400), int), right)
+    stream = streams_of(store, store.rows(batch_size=1))[0]
+    assert (len(stream.accuracy), stream.ends[-1]) == (60, 400)
+    assert (stream.accuracy[0], stream.accuracy[-1]) == (100.0, 0.0)
+
+
+def test_one_image_shows_every_shift(store, rows, images, tmp_path):
+    clean = Scenario(ImageDraw("cifar10", "test"), "abc", "fog", 5, "cifar").clean
+    assert shifts_of(store, rows) == []  # one image alone compares nothing
+    np.save(cache_beside(store.path) / f"{clean.name}.npy", 255 - images)
+    shown = shifts_of(store, rows)
+    assert [(shift.corruption, shift.severity) for shift in shown] == [("clean", 0), ("fog", 5)]
+    assert [Image.open(BytesIO(shift.png)).getpixel((0, 0))[0] for shift in shown] == [255, 0]
+    assert all(example.original for example in examples_of(store, rows, 3))
+    section = read_page(write_page(rows, tmp_path, shifts=shown)).one("section", id="examples")
+    assert [image.attributes["alt"] for image in section.all("img")] == [
+        "An image of CIFAR-10, without a shift",
+        "An image of CIFAR-10, under Fog at severity 5",
+    ]

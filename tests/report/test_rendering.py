@@ -147,6 +147,17 @@ def test_a_table_is_shown_with_tabs_when_piped_and_drawn_for_a_terminal(capsys, 
     assert "[e]" in text  # no markup
 
 
+def test_a_table_that_is_too_wide_for_its_frame_loses_the_frame_and_no_word(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    columns = ("Gaussian noise", "Defocus blur", "by statistics")
+    show(Table("", "method", columns, (Line("ClusT3", (Number(10.0), Number(20.0), Number(30.0))),)))
+    shown = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
+    assert max(map(len, shown.splitlines())) <= 40
+    for word in ("Gaussian", "Defocus", "statistics", "ClusT3", "10.00", "20.00", "30.00"):
+        assert word in shown
+
+
 def test_csv_is_exact():
     lines = list(csv.DictReader(render(SMALL, "csv").splitlines()))
     assert list(lines[0]) == ["Corruption", "nc_ttt", "nc_ttt std", "nc_ttt low", "nc_ttt high", "tent"]

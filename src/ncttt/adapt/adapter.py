@@ -38,15 +38,15 @@ class Adapter(StreamModule):
 
     Steps, learning rate, optimizer and statistics default to the method's own. `protocol`, a name, an address or a
     `Protocol`: `episodic` forgets after each batch, `online` at each `new_domain()`, `continual` only at `reset()`.
-    `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as certain of it
-    as of held-out source images, and else ends the steps when the batch scores like them, where the method has a score;
-    one to three images get a small share of their own statistics and no steps, unless `norm` says otherwise;
-    a number is a level of the score given by hand, without such a look. `guard` falls back to the state before a batch
-    whose loss or logits are not finite. `mean` and `std` normalise the input of a plain module, so that images are in
-    [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given model itself moves until
-    `reset()`, in evaluation mode and frozen but for what moves.
+    `stop="source"` leaves a batch to the source model, with its weights and statistics, when that is as confident on it
+    as on held-out source images. Otherwise it ends the steps when the batch scores like source images, if the method
+    has a score; one to three images get a small share of their own statistics and no steps, unless `norm` says
+    otherwise. A number for `stop` is a level of the score, without that look at the source model. `guard` falls back to
+    the state before a batch whose loss or logits are not finite. `mean` and `std` normalise the input of a plain
+    module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given
+    model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
-    It is an `nn.Module` and can stand where the classifier stood: in a `Sequential`, an evaluation loop, under
+    It is an `nn.Module` and can take the place of the classifier: in a `Sequential`, an evaluation loop, under
     `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there; threads that share it take turns.
     It adapts whenever it is called: `train()` and `eval()` change nothing but `training`, and the model inside always
     stays in evaluation mode. To predict without adaptation, call the classifier itself, or what `bake` gives.

@@ -21,15 +21,15 @@ from ncttt.model.norm import Policy, looking, moves_buffers, predicting, statist
 class Trace:
     """What one call of an `Adapter` did.
 
-    `stopped` is `steps` (all were taken), `left to source` (the source model is as certain of the batch as of source
-    images, so it predicted it), `source level` (the batch's score reached that of source images), `no source level`
-    (all steps were taken, because the branch cannot tell source images from others), `guard` (something was not finite,
-    so the state before the batch predicted it), `remembered` (the method has a memory and no loss) or `nothing to
-    learn` (the method has no loss, or the batch has one to three images behind `stop="source"`). `losses` holds the
-    loss before each step taken, those that the guard undid included. Shift scores are means over the batch; None for
-    methods without a score and batches left to the source, and after the steps also where the prediction uses other
-    statistics than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of
-    the logits) are the source model's of the batch, where `stop="source"` looked.
+    `stopped` is `steps` (all were taken), `left to source` (the source model predicted the batch, being as confident on
+    it as on source images), `source level` (the batch's score reached that of source images), `no source level` (all
+    steps were taken, because the branch cannot tell source images from others), `guard` (something was not finite, so
+    the state before the batch predicted it), `remembered` (the method has a memory and no loss) or `nothing to learn`
+    (the method has no loss, or the batch has one to three images behind `stop="source"`). `losses` holds the loss
+    before each step taken, those that the guard undid included. Shift scores are means over the batch; None for methods
+    without a score and batches left to the source, and after the steps also where the prediction uses other statistics
+    than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp of the logits)
+    are the source model's of the batch, where `stop="source"` looked.
     """
 
     losses: tuple[float, ...] = ()

@@ -74,23 +74,24 @@ def adapt_folders(
         images: Folders of images, or image files, one or several, in the order of the stream; folders are read at any
             depth.
         out: CSV file for the predictions, a row for each image.
-        trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
+        trace: CSV file for the trace, a row for each batch; by default NAME.trace.csv next to the predictions.
         method: Name of the method; by default the one that the model was trained for.
         settings: Settings of the method, as JSON, in place of the model's own.
         protocol: episodic forgets after each batch, online at each new folder, continual never.
-        batch_size: Most images to adapt to at a time; a folder is divided evenly.
-        stop: source leaves batches that look like the source's to the model as it was trained; none adapts to all.
+        batch_size: Largest number of images in a batch; a folder is divided evenly.
+        stop: source leaves batches that look like source images to the model as it was trained; none adapts to all
+            batches.
         steps: Adaptation steps, in place of the method's own.
         lr: Learning rate, in place of the method's own.
-        norm: BatchNorm statistics, in place of the method's own: source, batch, blend(0.1) and the like.
-        shuffle: Shuffle the images of each folder; by default of those that are sorted by class, where the protocol
-            forgets at each folder.
+        norm: BatchNorm statistics, in place of the method's own: source, batch, or a blend such as blend(0.1).
+        shuffle: Shuffle the images of each folder. By default only folders that are sorted by class are shuffled, if
+            the protocol forgets at each folder.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
-        resize: How images are brought to the model's size: square, crop or crop(256) and the like; by default as those
-            that it was trained on.
-        seed: Of the shuffling and of the adaptation.
+        resize: How images are brought to the model's size: square, crop or crop(R), such as crop(256); by default as in
+            the model's training.
+        seed: Seed of the shuffling and of the adaptation.
         device: cpu, cuda or cuda:N.
-        threads: Threads of the processor; by default one for each core.
+        threads: Number of processor threads; by default one for each core.
         overwrite: Replace the files of an earlier run.
     """
     check_place(Path(out))

@@ -84,15 +84,26 @@ class ProgressDisplay:
         # rich takes a tenth of a second to import, which a command whose output is piped need not wait for.
         from rich import progress
         from rich.console import Console
+        from rich.table import Column
+        from rich.text import Text
 
-        counted = [progress.MofNCompleteColumn()]
-        sized = [progress.DownloadColumn(), progress.TransferSpeedColumn()]
+        class State(progress.ProgressColumn):
+            """What is left of the line; the other columns keep their width, and a long state is cut."""
+
+            def render(self, task: progress.Task) -> Text:
+                return Text(task.fields["state"], no_wrap=True, overflow="ellipsis")
+
+        def whole() -> Column:
+            return Column(no_wrap=True)
+
+        counted = [progress.MofNCompleteColumn(table_column=whole())]
+        sized = [progress.DownloadColumn(table_column=whole()), progress.TransferSpeedColumn(table_column=whole())]
         return progress.Progress(
             progress.TextColumn(self.unit),
-            progress.BarColumn(),
+            progress.BarColumn(20, table_column=whole()),
             *(sized if self.unit == "bytes" else counted),
-            progress.TimeRemainingColumn(),
-            progress.TextColumn("{task.fields[state]}", markup=False),
+            progress.TimeRemainingColumn(table_column=whole()),
+            State(),
             console=Console(stderr=True),
         )
 

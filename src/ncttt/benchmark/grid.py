@@ -17,32 +17,34 @@ class Grid:
     """Data x corruption x severity x method x checkpoint x protocol x order x batch size x seed.
 
     Attributes:
-        data: Data set by name, or a folder of images; several make a grid on each. Of cifar10-c, cifar100-c and folders
-            of such arrays the corrupted images are read as they are.
-        methods: What is compared: names such as tent, or {method: tent, checkpoint: ..., settings: ...}.
+        data: Data set by name, or a folder of images; several give one grid each. The corrupted images of cifar10-c,
+            cifar100-c and folders of such arrays are read as they are.
+        methods: Methods to compare: names such as tent, or {method: tent, checkpoint: ..., settings: ...}.
         checkpoint: Model for the methods that name none; by default the model of the zoo that was trained for the
             method on this data, and for methods without a branch the one that was trained without.
         split: Part of the data.
-        images: How many of it, drawn once; all by default.
-        skip: Leave out so many of the draw, for images that nothing was chosen on.
-        root: Where data sets lie.
-        image_size: Size to which image files are brought; by default the size that the checkpoints were made for. Sets
-            of arrays stay as they are.
-        resize: How: square scales the central square, crop scales the shorter side to 256/224 of the size, or crop(256)
-            to that, and cuts the centre out; by default as in the training of the checkpoints.
+        images: Number of images, drawn once; by default all.
+        skip: Number of drawn images to leave out, to measure on images that nothing was chosen on.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
+        image_size: Size in pixels to which image files are resized; by default the size of the checkpoints' training
+            images. Sets of arrays stay as they are.
+        resize: How image files are resized: square scales the central square; crop scales the shorter side to 256/224
+            of the size, crop(256) to 256 pixels, and cuts out the centre; by default as in the training of the
+            checkpoints.
         corruptions: Names; "all" is the fifteen of the benchmark, "extra" the four others, "clean" none.
         severities: From 1 to 5; clean images have none.
-        constants: "cifar" or "imagenet", by the size of the images by default; none for corrupted images that are read.
+        constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images. Not used for
+            corrupted images that are read.
         protocols: When the method forgets: episodic (each batch), online (each corruption), continual (never).
-        orders: random, by_class, or dirichlet(0.1) and the like; mixed, or mixed(by_class) and the like, shuffles all
+        orders: Order of the images: random, by_class or dirichlet(0.1); mixed, or mixed(by_class), shuffles all
             corruptions of a severity together.
-        batch_sizes: Images that are adapted to at a time.
-        seeds: Of the order of images and of the adaptation.
-        steps: Step counts to predict after; by default the method's own alone.
-        threads: Of each cell.
+        batch_sizes: Number of images in a batch.
+        seeds: Seeds of the order of images and of the adaptation.
+        steps: Numbers of steps after which to predict; by default the method's own.
+        threads: Number of threads of each cell.
         device: cpu, cuda or cuda:N.
         fast: On a GPU, compute in TF32 and let cuDNN try which algorithms are fastest; results differ a little, so rows
-            have keys of their own. On a processor it changes nothing.
+            have other keys. On a processor it changes nothing.
     """
 
     data: str | list[str]

@@ -13,6 +13,7 @@ import torch
 
 from ncttt.base.errors import InputError
 from ncttt.base.pools import cores
+from ncttt.base.progress import ProgressDisplay
 from ncttt.benchmark.executors import Failure, Processes
 from ncttt.training.job import Job
 from ncttt.training.launch import run_job
@@ -86,14 +87,17 @@ def trained_models(
     """
     home = Path(out) / f"digits-{epochs}-epochs-seed-{seed}"
     start = Task("start", start_job(epochs, seed), str(home / "start"))
-    tell(f"training a plain network on digits, {epochs} epochs, from which the model of every method begins")
-    _train(start, threads=cores(), observers=None)
+    tell(f"Training a plain network on digits, {epochs} epochs, from which the model of every method starts:")
+    _train(start, threads=1, observers=None)
     first = Path(start.folder) / "last"
     tasks = [Task(method, method_job(method, start.job, first), str(home / method)) for method in METHODS]
-    for done, (task, result) in enumerate(Processes(cores()).run(partial(_train, threads=1), tasks), 1):
-        if isinstance(result, Failure):
-            raise InputError(f"the training for {task.name} failed: {result.error}")
-        tell(f"trained for {task.name}, {done} of {len(tasks)}" + "".join(f"; {warning}" for warning in result))
+    tell("Training a model for each method from it:")
+    with ProgressDisplay("trainings", len(tasks), lines=False) as display:
+        for done, (task, result) in enumerate(Processes(cores()).run(partial(_train, threads=1), tasks), 1):
+            if isinstance(result, Failure):
+                raise InputError(f"the training for {task.name} failed: {result.error}")
+            tell(f"trained for {task.name}, {done} of {len(tasks)}" + "".join(f"; {warning}" for warning in result))
+            display.advance()
     return {task.name: str(Path(task.folder) / "last") for task in tasks}
 
 

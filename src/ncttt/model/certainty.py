@@ -1,4 +1,4 @@
-"""The source gate: a batch that the source model is as certain of as of held-out source images is left to it.
+"""The source gate: leaves a batch to the source model when that is as confident on it as on held-out source images.
 
 Two numbers of an image's logits l, both from one forward under source statistics: the confidence max softmax(l) and the
 evidence log sum exp(l). Their means over a batch fall with the accuracy. Confidence alone is not enough: a strong shift

@@ -18,13 +18,13 @@ class Settings:
     Attributes:
         scale: small (models that ship or that two cores train) or paper (ResNet-50, up to 350 epochs; needs a GPU).
         images: Test images of each corruption; all of them by default.
-        seeds: Of the trainings and of the order of images; by default those of the scale.
+        seeds: Seeds of the trainings and of the order of images; by default those of the scale.
         device: cpu, cuda or cuda:N.
         executor: Where trainings and cells run: here, processes (of this machine) or ray.
-        workers: Processes; default cores / threads.
-        address: Of the Ray cluster, as in "auto"; by default a local one is started.
-        root: Where data sets lie.
-        out: Folder for models, rows, tables and figures; what is done there is not done again.
+        workers: Number of processes; default: cores / threads.
+        address: Address of the Ray cluster, as in "auto"; by default a local one is started.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
+        out: Folder for models, rows, tables and figures; finished parts are not repeated.
     """
 
     scale: Literal["small", "paper"] = "small"

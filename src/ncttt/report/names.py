@@ -105,11 +105,11 @@ def _details(column: Column, columns: Sequence[Column]) -> list[str]:
     same = [other for other in alike if other.checkpoint == column.checkpoint]
     if len({other.stop for other in same}) > 1:
         details.append(f"stop={column.stop}")
-    return details + _own_settings(column, same)
+    return details + own_settings(column, same)
 
 
-def _own_settings(column: Column, columns: Sequence[Column]) -> list[str]:
-    """The settings in which columns of one label on one checkpoint differ."""
+def own_settings(column: Column, columns: Sequence[Column]) -> list[str]:
+    """The settings in which a column differs from others of its label on its checkpoint, as `name=value`."""
     each = [_settings(other.settings) for other in columns]
     names = dict.fromkeys(name for settings in each for name in settings)
     differing = [name for name in names if len({json.dumps(settings.get(name)) for settings in each}) > 1]

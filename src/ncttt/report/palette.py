@@ -9,4 +9,8 @@ PURPLE: Final = "#CC79A7"
 ORANGE: Final = "#E69F00"
 SKY: Final = "#56B4E9"
 YELLOW: Final = "#F0E442"
-SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)  # in the order in which they are used up
+OLIVE: Final = "#8F7F00"  # the yellow of Okabe and Ito, dark enough for a thin line
+SERIES: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OLIVE)  # in the order in which they are used up
+ON_DARK: Final = ("#3C9BD6", "#F0803C", "#27B98E", "#DD9DC2", "#EBAF2E", "#A9DBF7", YELLOW)  # the same, lighter
+# Methods that have a colour of their own on every page; others get what is left.
+OF_METHODS: Final = {"nc_ttt": 0, "tent": 1, "ttt": 2, "ttt_plus": 3, "clust3": 4, "ttt_flow": 5}

@@ -24,24 +24,25 @@ class Job:
 
     Attributes:
         data: Data set by name, or a folder of images with a subfolder for each class.
-        root: Where data sets lie.
-        split: Part that is learned from.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
+        split: Split to learn from.
         held_out: Part of the training images that is evaluated after every epoch and calibrates the method.
-        test: Part that scores the finished model, and nothing else.
-        image_size: Size to which photographs are brought.
-        resize: How: square scales the central square, crop scales the shorter side to 256/224 of the size, or crop(256)
-            to that, and cuts the centre out. The model remembers it for adapt and bench.
-        train_size: Size of those to learn from, where the augmentation cuts windows out of them.
-        mean: Per channel, of the input's normalisation.
-        std: Per channel, of the input's normalisation.
+        test: Split that scores the finished model; it is used for nothing else.
+        image_size: Size in pixels to which photographs are resized.
+        resize: How photographs are resized: square scales the central square; crop scales the shorter side to 256/224
+            of the size, crop(256) to 256 pixels, and cuts out the centre. The model records it for adapt and bench.
+        train_size: Size of the training images, if the augmentation cuts windows out of them.
+        mean: Mean of each input channel.
+        std: Standard deviation of each input channel.
         network: Name of the network; one of another library as in timm:resnet18, torchvision:resnet18 or hf:vit, for
             which the setting pretrained takes the weights of the library.
-        network_settings: Its settings, such as a width.
+        network_settings: Settings of the network, such as a width.
         start: Zoo name, checkpoint folder or file of weights to start from.
-        whiten: Begin the first convolution with filters that whiten the training images; from scratch only.
+        whiten: Initialise the first convolution with filters that whiten the training images; only for trainings from
+            scratch.
         layer: Layer or layers that the branch reads; auto takes the last stage.
         method: Name of the method.
-        method_settings: Its settings.
+        method_settings: Settings of the method.
         recipe: How to train.
     """
 

@@ -1,5 +1,6 @@
 """One training in several processes, on one machine or many, as torchrun starts them."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,9 @@ def process_group(device: str) -> Iterator[str]:
     distributed.init_process_group("nccl" if cuda else "gloo")
     try:
         yield device
+        distributed.barrier()  # a process that leaves while another one still talks to it may abort at its exit
     finally:
+        gc.collect()  # a module that averages gradients holds on to the group, which must not outlive the interpreter
         distributed.destroy_process_group()
 
 

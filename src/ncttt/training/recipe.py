@@ -23,36 +23,36 @@ class Recipe:
 
     Attributes:
         epochs: Passes over the training images.
-        batch_size: Images a step, over all processes together.
+        batch_size: Number of images in a step, over all processes together.
         branch: `joint` trains classifier and branch; `only` freezes the classifier. By default as the method needs.
-        auxiliary_weight: Of the method's loss beside the cross-entropy; by default the method's own.
-        optimizer: Of the classifier: sgd, adam or adamw.
-        lr: Its highest learning rate.
-        momentum: Of SGD.
+        auxiliary_weight: Weight of the method's loss, added to the cross-entropy; by default the method's own.
+        optimizer: Optimizer of the classifier: sgd, adam or adamw.
+        lr: Highest learning rate of the classifier.
+        momentum: Momentum of SGD.
         nesterov: Whether the momentum, if there is any, is Nesterov's.
-        weight_decay: Of the classifier.
-        branch_optimizer: Of the branch.
-        branch_lr: Its highest learning rate; it follows the same schedule.
-        branch_weight_decay: Of the branch.
-        schedule: Of both learning rates: one_cycle, cosine, multi_step or constant.
-        warmup: Share of the training in which one_cycle rises from zero.
-        warmup_steps: Steps that this rise needs to reach `lr`. A training so short that it rises in fewer stays below,
-            because it could not recover from a steep rise; 0 to reach it always. The branch has its own rate in full.
+        weight_decay: Weight decay of the classifier.
+        branch_optimizer: Optimizer of the branch.
+        branch_lr: Highest learning rate of the branch; it follows the same schedule.
+        branch_weight_decay: Weight decay of the branch.
+        schedule: Schedule of both learning rates: one_cycle, cosine, multi_step or constant.
+        warmup: Share of the training during which one_cycle rises from zero.
+        warmup_steps: Number of warm-up steps needed to reach `lr`. A shorter warm-up ends at a lower rate, because
+            a training cannot recover from a steep rise; with 0 it always reaches `lr`. The branch reaches its own rate.
         milestones: Epochs after which multi_step lowers the rates.
-        gamma: The factor by which it lowers them.
-        label_smoothing: Of the cross-entropy.
+        gamma: Factor by which multi_step lowers them.
+        label_smoothing: Label smoothing of the cross-entropy.
         clip: Largest norm of the gradient; none by default.
         augment: none, pad_crop_flip, pad_crop_flip_cutout, resize_crop_flip (224 pixels), or a function of a batch.
-        shrink: Size to which images are shrunk in the first part of the training, where smaller ones will do and cost
-            less; none by default.
-        shrink_until: Share of the training in which they are.
+        shrink: Size in pixels to which images are shrunk in the first part of the training, to save time; by default
+            they are not.
+        shrink_until: Share of the training during which images are shrunk.
         precision: float32, or bfloat16 or float16 for mixed precision on GPUs.
         fast: On a GPU, compute in TF32 and let cuDNN try which algorithms are fastest; results differ a little. On a
             processor it changes nothing.
         compile: Run the step through torch.compile.
         synchronise: Pool the moments of BatchNorm and whitening over all processes.
         workers: Threads that read images ahead.
-        seed: Of the order of images, the augmentation and the noise.
+        seed: Seed of the order of images, the augmentation and the noise.
     """
 
     epochs: int = 10

@@ -17,29 +17,29 @@ class Tuning:
             method_settings.sigma_out; each combination is trained once.
         tied: Settings of the training that follow from others, such as method_settings.sigma_out: 2 *
             method_settings.sigma_in.
-        one_by_one: Change one setting of the training at a time, beside the training as it stands, instead of trying
-            every combination.
+        one_by_one: Change one setting of the training at a time, in addition to the training as it stands, instead of
+            trying every combination.
         checkpoint: Trained model to tune on; not with train.
         method: Name of the method that adapts, or its address module:Class; by default the one that the model was
             trained for.
         adapted: Settings of the adaptation and the values to try, such as moves, lr, norm, steps or stop.
-        random: Try so many combinations, drawn at random; all by default.
-        root: Where data sets lie.
+        random: Number of combinations to try, drawn at random; by default all.
+        root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
         split: Part that was held out of the training images; another one needs an exception.
         exception: Why settings are compared on images that are not held out, as a figure of a paper may do; whatever
             shows the trials prints it, and no setting may be chosen by them.
         images: How many of it.
-        resize: How image files are brought to the size of the model: square, crop or crop(256) and the like; by default
-            as in its training.
-        confirm: So many of the best are measured again, on as many images that nothing was chosen on.
-        corruptions: Of the four extra ones; the fifteen of the benchmark are for testing.
+        resize: How image files are resized: square, crop or crop(R), such as crop(256); by default as in the model's
+            training.
+        confirm: Number of best trials to measure again, on as many images that nothing was chosen on.
+        corruptions: Corruptions among the four extra ones; the fifteen of the benchmark are for testing.
         severity: From 1 to 5.
-        constants: "cifar" or "imagenet", by the size of the images by default.
+        constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images.
         protocol: episodic, online or continual.
-        order: Of the images: random, by_class, dirichlet(0.1), mixed and the like.
-        batch_size: Images that are adapted to at a time.
-        seed: Of the draw of combinations, the order of images and the adaptation.
-        threads: Of each cell.
+        order: Order of the images: random, by_class, dirichlet(0.1) or mixed.
+        batch_size: Number of images in a batch.
+        seed: Seed of the draw of combinations, the order of images and the adaptation.
+        threads: Number of threads of each cell.
         device: cpu, cuda or cuda:N.
     """
 

@@ -15,14 +15,14 @@ GROUP = "train and adapt"
 def adapt(
     *, model: str, images: tuple[str, ...], out: str, trace: str | None = None, json: bool = False, **options: Any
 ) -> None:
-    """Adapt a model to folders of images and write its predictions; interrupted, it keeps those that it has made.
+    """Adapt a model to folders of images and write its predictions; an interrupted run keeps those that are written.
 
     Args:
         model: Zoo name or folder of the model.
         images: Folders of images, or image files, one or several, in the order of the stream; folders are read at any
             depth.
         out: CSV file for the predictions, a row for each image.
-        trace: CSV file for what was done, a row for each batch; by default beside out, as NAME.trace.csv.
+        trace: CSV file for the trace, a row for each batch; by default NAME.trace.csv next to the predictions.
         json: Print the summary as JSON, for scripts.
     """
     facts = adapt_folders(model, images, out, trace=trace, **options)

@@ -35,19 +35,20 @@ def bench(
     json: bool = False,
     **grid: Any,
 ) -> None:
-    """Measure methods on corrupted images, a row for each cell of a grid; killed, it goes on where it was.
+    """Measure methods on corrupted images, a row for each cell of a grid; after a kill, the same command continues.
 
     Args:
-        set: Change a setting of a method, as in tent.lr=1e-3, or steps, stop, protocols or checkpoint of its entry; an
-            entry with a label is named by it, too.
+        set: Change a setting of a method, as in tent.lr=1e-3, or steps, stop, protocols or checkpoint of its entry; a
+            label names its entry, too.
         store: File of the rows; cells that are in it are not measured again.
         executor: Where cells are measured: here, processes (of this machine) or ray.
-        workers: Processes; by default as many as have a core for each of their threads.
-        address: Of the Ray cluster, as in "auto"; by default a local one is started.
-        cache: Folder for corrupted images; by default beside the store.
+        workers: Number of processes; default: cores / threads.
+        address: Address of the Ray cluster, as in "auto"; by default a local one is started.
+        cache: Folder for corrupted images; by default next to the store.
         force: Measure again what is in the store.
-        attribution: Divide the gain of each method that learns into what statistics and what steps gave.
-        blend: The blend of source and batch statistics that an attribution shows beside them.
+        attribution: Split the gain of each method that learns into the gain from batch statistics and the gain from the
+            steps.
+        blend: Blend of source and batch statistics that an attribution also shows.
         csv: Write the shares of an attribution to this file, a line for each method; rows are exported by `ncttt rows`.
         json: Print the rows, or the shares, as JSON for scripts.
     """

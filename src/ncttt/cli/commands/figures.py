@@ -16,7 +16,7 @@ def figures(names: list[str], *, out: str = "runs/figures", **request: Any) -> N
     """Draw figures, each as SVG and PNG, and print where they are; `ncttt figures list` says which there are.
 
     Args:
-        names: Of figures, or all, which leaves out those that lack something; LISTING.
+        names: Names of figures, or all, which leaves out those whose input is not given; LISTING.
         out: Folder to write to.
     """
     if names == ["list"]:

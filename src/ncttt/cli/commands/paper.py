@@ -14,7 +14,7 @@ GROUP = "measure"
 
 
 def paper(names: list[str], *, dry_run: bool = False, configs: str | None = None, **settings: Any) -> None:
-    """Reproduce tables and figures of the paper: data, trainings, measurements; killed, it goes on where it was.
+    """Reproduce tables and figures of the paper: data, trainings, measurements; after a kill, it continues.
 
     Args:
         names: table1 to table7, figure2 to figure8, or all.

@@ -13,6 +13,6 @@ def pull(repository: str, *, out: str | None = None) -> None:
 
     Args:
         repository: Repository as user/name, or user/name@revision.
-        out: Folder for the model; by default one of the repository's name, here.
+        out: Folder for the model; by default a folder of the repository's name in the current one.
     """
     print(zoo.pull(repository, out))

@@ -7,7 +7,7 @@ GROUP = "share"
 
 
 def push(model: str, repository: str, *, license: str | None = None, private: bool = False) -> None:
-    """Put a model, with what is recorded of its training and a card, into a repository of the Hugging Face hub.
+    """Push a model, the record of its training and a model card to a repository of the Hugging Face hub.
 
     Log in by `hf auth login`, or set $HF_TOKEN; $HF_ENDPOINT names another hub.
 

@@ -22,13 +22,13 @@ def train_(
     json: bool = False,
     **job: Any,
 ) -> None:
-    """Train a classifier and its auxiliary branch jointly; killed, it goes on with --resume.
+    """Train a classifier and its auxiliary branch jointly; after a kill, --resume continues.
 
     Args:
         out: Folder for checkpoints, metrics, curves and results.
-        resume: Go on where the run was stopped.
+        resume: Continue where the run was stopped.
         device: cpu, cuda or cuda:N.
-        threads: Of the processor; a resumed run is bit-exact with the same number.
+        threads: Number of processor threads; a resumed run is bit-exact with the same number.
         tensorboard: Write TensorBoard events into the run folder.
         json: Print the results as JSON, for scripts.
     """

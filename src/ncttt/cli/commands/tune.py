@@ -21,14 +21,14 @@ def tune(
     json: bool = False,
     **tuning: Any,
 ) -> None:
-    """Choose settings on held-out training images: under the four extra corruptions; killed, it goes on.
+    """Choose settings on held-out training images under the four extra corruptions; after a kill, it continues.
 
     Args:
-        out: Folder for the rows and for the models that are trained.
+        out: Folder for the rows and the trained models.
         executor: Where cells are measured: here, processes (of this machine) or ray.
-        workers: Processes; by default as many as have a core for each of their threads.
-        address: Of the Ray cluster, as in "auto"; by default a local one is started.
-        top: Show so many of the best.
+        workers: Number of processes; default: cores / threads.
+        address: Address of the Ray cluster, as in "auto"; by default a local one is started.
+        top: Number of best trials to show.
         csv: Write all trials to this file, a line each.
         json: Print all trials as JSON, for scripts.
     """

@@ -91,14 +91,11 @@ def finding(domains: Sequence[DomainSummary]) -> str:
     """What the figure shows, in a sentence made from its numbers.
 
     >>> clean = DomainSummary(0, "clean", 100, 0.93, 0.91, 0.93, 0.0)
-    >>> finding([clean, clean._replace(corruption="fog", frozen=0.4, adapted=0.8)])
-    'While the images drift, 80 % of predictions are right with adaptation, 40 % without'
+    >>> finding([clean, clean._replace(corruption="fog", frozen=0.4, statistics=0.75, adapted=0.8)])
+    'Right while the images drift: 80 % adapted, 75 % with batch statistics alone, 40 % frozen'
     """
-    adapted, frozen = (shifted_mean(domains, name) for name in ("adapted", "frozen"))
-    return (
-        f"While the images drift, {100 * adapted:.0f} % of predictions are right with adaptation, "
-        f"{100 * frozen:.0f} % without"
-    )
+    shares = (f"{100 * shifted_mean(domains, name):.0f} %" for name in ("adapted", "statistics", "frozen"))
+    return "Right while the images drift: {} adapted, {} with batch statistics alone, {} frozen".format(*shares)
 
 
 def _borders(domains: Sequence[DomainSummary]) -> list[int]:

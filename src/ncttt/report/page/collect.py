@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from ncttt.base.errors import InputError
 from ncttt.report.accuracy import AXES, Row
-from ncttt.report.names import corruption_order
+from ncttt.report.names import Column, corruption_order
 from ncttt.report.page.curves import Curve, Drift, curves_of, drifts_of
-from ncttt.report.page.headline import Finding, finding, listed
+from ncttt.report.page.evidence import Evidence, Stream
+from ncttt.report.page.headline import Finding, finding
+from ncttt.report.page.lines import MethodLine, Setup
+from ncttt.report.page.looks import Look, looks_of
+from ncttt.report.page.names import short_data
 from ncttt.report.page.origin import Settings, about, grids_of, settings_of
-from ncttt.report.page.setups import Setup, setups_of
+from ncttt.report.page.setups import setups_of
+from ncttt.report.page.severities import Severities, severities_of
+from ncttt.report.page.takeaways import takeaways
 from ncttt.report.page.verdicts import Verdict
+from ncttt.report.page.words import listed
 from ncttt.report.paper.comparison import vs_paper
-from ncttt.report.significance import comparison_table
 from ncttt.report.table import Number, Table, best_in_bold
 
-LABELS = {"data": "Data", **{name: name.replace("_", " ").capitalize() for name in AXES}, "checkpoint": "Checkpoint"}
-ALWAYS = ("severity", "method")  # filters that are there even with one value
+LABELS = {"data": "Data", **{name: name.replace("_", " ").capitalize() for name in AXES}, "checkpoint": "Model"}
 
-
-@dataclass(frozen=True)
-class Example:
-    """One image as PNG, its class, and what was predicted before and after adaptation."""
-
-    png: bytes
-    truth: str
-    before: str
-    after: str
-    corruption: str
-    method: str
+LARGE = 100  # lines
 
 
 @dataclass(frozen=True)
@@ -52,12 +47,35 @@ class SetupView:
     finding: Finding
     curves: tuple[Curve, ...]
     drifts: tuple[Drift, ...]
-    verdicts: tuple[tuple[Verdict, Table], ...]
+    streams: tuple[Stream, ...]
+    verdicts: tuple[Verdict, ...]
+    group: Severities | None
+
+    @property
+    def shown(self) -> list[MethodLine]:
+        """The lines that charts show: of a repeated method the leader alone."""
+        leader = self.setup.ranked[:1]
+        return [line for line in self.setup.lines if not line.repeated or line in leader]
 
     @property
     def has_shares(self) -> bool:
         """Whether the gain of any method can be divided."""
         return any(line.share for line in self.setup.lines)
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether any method with a mean was timed."""
+        return any(line.milliseconds and line.mean for line in self.setup.lines)
+
+    @cached_property
+    def says(self) -> Mapping[str, str]:
+        """A sentence for each chart."""
+        return takeaways(self.setup, self.finding.first, self.curves, self.drifts, self.streams, self.group)
+
+    @cached_property
+    def names(self) -> dict[Column, str]:
+        """The names of its lines."""
+        return {line.column: line.name for line in self.setup.lines}
 
     @cached_property
     def best(self) -> set[str]:
@@ -75,18 +93,38 @@ class SetupView:
 
 @dataclass(frozen=True)
 class Page:
-    """The page, before it is laid out; `varying` are the axes in which its lines differ."""
+    """The page, before it is laid out; `varying` are the axes in which its lines differ, `main` is shown first."""
 
     title: str
     about: dict[str, str]
     views: tuple[SetupView, ...]
+    main: SetupView
+    looks: dict[str, Look]
+    groups: tuple[Severities, ...]
     corruptions: tuple[str, ...]
     varying: tuple[Facet, ...]
-    filters: tuple[Facet, ...]
-    examples: tuple[Example, ...]
+    evidence: Evidence
     settings: tuple[Settings, ...]
     grids: tuple[str, ...]
     paper: tuple[Table, ...]
+
+    @property
+    def filters(self) -> list[Facet]:
+        """What a reader can choose; the models are told apart by the lines' names."""
+        names = dict.fromkeys(line.name for view in self.views for line in view.setup.lines)
+        several = [facet for facet in self.varying if facet.name != "checkpoint"]
+        return [*several, Facet("method", "Method", tuple(names))] if len(names) > 1 else several
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any difference has an interval."""
+        each = [verdict.comparison.overall.difference for verdict in self.evidence.verdicts]
+        return any(difference.has_interval for difference in each)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether tables leave out what only charts of single corruptions need, so that the page stays small."""
+        return self.lines > LARGE
 
     @property
     def lines(self) -> int:
@@ -94,29 +132,48 @@ class Page:
         return sum(len(view.setup.lines) for view in self.views)
 
 
-def collect(rows: Sequence[Row], title: str | None, examples: Iterable[Example], verdicts: Sequence[Verdict]) -> Page:
+def collect(rows: Sequence[Row], title: str | None, evidence: Evidence) -> Page:
     """Everything that these rows tell."""
     setups = setups_of(rows)
-    facets = [_facet(name, setups) for name in (*LABELS, "method")]
+    groups = severities_of(setups)
+    facets = [_facet(name, setups) for name in LABELS]
     names = {name for setup in setups for name in setup.corruptions}
+    views = tuple(_view(setup, evidence, groups) for setup in setups)
     return Page(
-        title or f"Test-time adaptation on {listed(sorted({str(row['data']) for row in rows}))}",
+        title or f"Test-time adaptation on {listed(sorted({short_data(str(row['data'])) for row in rows}))}",
         about(rows),
-        tuple(_view(setup, verdicts) for setup in setups),
+        views,
+        max(views, key=_weight),
+        looks_of(setups),
+        tuple(groups),
         tuple(sorted(names, key=corruption_order)),
-        tuple(facet for facet in facets if facet.name != "method" and len(facet.values) > 1),
-        tuple(facet for facet in facets if len(facet.values) > 1 or facet.name in ALWAYS),
-        tuple(examples),
+        tuple(facet for facet in facets if len(facet.values) > 1),
+        evidence,
         tuple(settings_of(rows)),
         tuple(grids_of(rows)),
         tuple(_paper(rows)),
     )
 
 
-def _view(setup: Setup, verdicts: Sequence[Verdict]) -> SetupView:
-    own = [verdict for verdict in verdicts if verdict.place == setup.place]
-    tables = tuple((verdict, comparison_table(verdict.comparison)) for verdict in own)
-    return SetupView(setup, finding(setup, own), tuple(curves_of(setup)), tuple(drifts_of(setup)), tables)
+def _view(setup: Setup, evidence: Evidence, groups: Sequence[Severities]) -> SetupView:
+    own = [verdict for verdict in evidence.verdicts if verdict.place == setup.place]
+    return SetupView(
+        setup,
+        finding(setup, own),
+        tuple(curves_of(setup)),
+        tuple(drifts_of(setup)),
+        tuple(stream for stream in evidence.streams if stream.place == setup.place),
+        tuple(own),
+        next((group for group in groups if setup in group.setups), None),
+    )
+
+
+def _weight(view: SetupView) -> tuple[int, ...]:
+    """What makes a setup the one to show first: the most methods, the most images, the hardest shift."""
+    axes = view.setup.axes
+    images = sum(row.get("images") or 0 for line in view.setup.lines for row in line.rows)
+    ranked = len({line.column.label for line in view.setup.ranked})
+    return ranked, images, axes["severity"] or 0, axes["batch_size"] or 0
 
 
 def _best(numbers: dict[str, Number | None]) -> set[str]:
@@ -128,7 +185,7 @@ def _best(numbers: dict[str, Number | None]) -> set[str]:
 
 def _facet(name: str, setups: Sequence[Setup]) -> Facet:
     values = dict.fromkeys(line.facets[name] for setup in setups for line in setup.lines)
-    return Facet(name, LABELS.get(name, "Method"), tuple(values))
+    return Facet(name, LABELS[name], tuple(values))
 
 
 def _paper(rows: Sequence[Row]) -> Iterator[Table]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncttt.report.accuracy import Row, accuracy_at
 from ncttt.report.names import corruption_order, spelled
-from ncttt.report.page.setups import MethodLine, Setup
+from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.table import average
 
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from itertools import chain, islice, zip_longest
 
 import numpy as np
-from PIL import Image
 
-from ncttt.benchmark.draws import ImageDraw
-from ncttt.benchmark.driver import cache_beside
-from ncttt.benchmark.scenarios import Scenario
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.streams import order_of
 from ncttt.data import DATA_SETS
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row
 from ncttt.report.names import column_of, corruption_order
-from ncttt.report.page.collect import Example
-from ncttt.report.page.setups import MethodLine, setups_of
+from ncttt.report.page.evidence import Example
+from ncttt.report.page.kept_images import kept_images, kept_originals, png
+from ncttt.report.page.lines import MethodLine
+from ncttt.report.page.setups import setups_of
 from ncttt.report.shares import same_images
-
-LARGEST = 96  # pixels of a side that is embedded
 
 
 def examples_of(store: Store, rows: Iterable[Row], count: int) -> list[Example]:
@@ -60,17 +55,18 @@ def _in_turn(store: Store, line: MethodLine, sources: dict[tuple, Row]) -> Itera
 def _changed(store: Store, row: Row, source: Row | None, method: str) -> Iterator[Example]:
     """The images of a row that adaptation changed: the first mended, the first broken, the second mended ..."""
     before, after = _predicted(store, source), _predicted(store, row)
-    shown = _scenario(store, row)
+    shown = kept_images(store, row)
     if before is None or after is None or shown is None or not len(shown[1]) == len(before) == len(after):
         return
-    images, labels = shown
+    (images, labels), originals = shown, kept_originals(store, row)
     places = order_of(labels, row["order"], row["seed"])
     truth, names = labels[places], _class_names(row["data"])
     mended, broken = (before != truth) & (after == truth), (before == truth) & (after != truth)
     in_turn = chain.from_iterable(zip_longest(mended.nonzero()[0], broken.nonzero()[0]))
     for place in (place for place in in_turn if place is not None):
         was, first, then = (names.get(int(each[place]), str(each[place])) for each in (truth, before, after))
-        yield Example(_png(images[places[place]]), was, first, then, row["corruption"], method)
+        original = None if originals is None else png(originals[places[place]])
+        yield Example(png(images[places[place]]), was, first, then, row["corruption"], method, original)
 
 
 def _predicted(store: Store, row: Row | None) -> np.ndarray | None:
@@ -78,25 +74,5 @@ def _predicted(store: Store, row: Row | None) -> np.ndarray | None:
     return None if after_each is None else after_each[-1]
 
 
-def _scenario(store: Store, row: Row) -> tuple[np.ndarray, np.ndarray] | None:
-    """Images and labels of a row from the files beside the store, if they are there; nothing is made anew."""
-    draw, digest = ImageDraw(row["data"], row["split"]), str(row.get("images_digest"))
-    scenario = Scenario(draw, digest, row["corruption"], row["severity"], row["constants"])
-    cache = cache_beside(store.path)
-    files = scenario.images_file(cache), scenario.labels_file(cache)
-    if not all(file.is_file() for file in files):
-        return None
-    images, labels = (np.load(file, mmap_mode="r") for file in files)
-    return images, np.asarray(labels)
-
-
 def _class_names(data: str) -> dict[int, str]:
     return dict(enumerate(DATA_SETS[data].classes)) if data in list(DATA_SETS) else {}
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    image = Image.fromarray(pixels)
-    image.thumbnail((LARGEST, LARGEST))
-    with BytesIO() as file:
-        image.save(file, "PNG")
-        return file.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,18 @@ import yaml
 from ncttt.benchmark.rows import was_read
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row, accuracy_at, is_mixed
-from ncttt.report.names import Column, column_of, corruption_order, method_order, named_columns, spelled
+from ncttt.report.names import Column, column_of, corruption_order, method_order, spelled
+from ncttt.report.page.names import line_names, model_names, short_method
 
 APART = ("data", "split", "threads", "device")  # a grid has one of each
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of one method on one checkpoint, values as JSON."""
+    """All settings of one method on one model, values as JSON."""
 
     name: str
-    checkpoint: str
+    model: str
     values: dict[str, str]
 
 
@@ -30,11 +31,14 @@ def about(rows: Sequence[Row]) -> dict[str, str]:
     """Names and values, in the order of a reader's questions; what rows do not tell is left out."""
     corruptions = {name for row in rows for name in str(row["corruption"]).split("+")}
     methods = {row["method"]: column_of(row).method for row in rows}
+    models = model_names(column_of(row) for row in rows)
     texts = {
         "Data": _values(f"{row['data']} ({row.get('split') or 'unknown split'})" for row in rows),
         "Images": _values(f"{row['images']:,}" for row in rows if row.get("images") and "+" not in row["corruption"]),
-        "Checkpoints": _values(_checkpoint(row) for row in rows),
-        "Methods": ", ".join(sorted(methods, key=lambda label: method_order(methods[label]))),
+        "Models": _values(_checkpoint(row, models) for row in rows),
+        "Methods": ", ".join(
+            short_method(label) for label in sorted(methods, key=lambda own: method_order(methods[own]))
+        ),
         "Corruptions": ", ".join(spelled(name) for name in sorted(corruptions, key=corruption_order)),
         "Severities": _values(row.get("severity") for row in rows if row.get("severity")),
         "Constants of severity": _values(row.get("constants") for row in rows),
@@ -53,14 +57,15 @@ def about(rows: Sequence[Row]) -> dict[str, str]:
 
 def settings_of(rows: Iterable[Row]) -> list[Settings]:
     """The settings of every method, in the order of tables."""
-    columns: dict[Column, str] = named_columns(column_of(row) for row in rows)
-    return [_settings(column, name) for column, name in columns.items()]
+    columns = [column_of(row) for row in rows]
+    models = model_names(columns)
+    return [_settings(column, name, models[column.checkpoint]) for column, name in line_names(columns, models).items()]
 
 
-def _settings(column: Column, name: str) -> Settings:
+def _settings(column: Column, name: str, model: str) -> Settings:
     values: dict[str, Any] = json.loads(column.settings or "{}")
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
-    return Settings(name, str(column.checkpoint or ""), texts | ({"stop": column.stop} if column.stop else {}))
+    return Settings(name, model, texts | ({"stop": column.stop} if column.stop else {}))
 
 
 def _values(values: Iterable[Any]) -> str:
@@ -71,9 +76,11 @@ def _values(values: Iterable[Any]) -> str:
     return ", ".join(map(str, once))
 
 
-def _checkpoint(row: Row) -> str:
-    weights = row.get("weights")
-    return f"{row.get('checkpoint') or 'unknown'}{f' (weights {weights})' if weights else ''}"
+def _checkpoint(row: Row, models: Mapping[str | None, str]) -> str:
+    """The model's name, its path if it is in a folder, and its weights."""
+    path, weights = row.get("checkpoint"), row.get("weights")
+    name = models[path] or "unknown"
+    return f"{name}{f': {path}' if path and path != name else ''}{f' (weights {weights})' if weights else ''}"
 
 
 def _device(row: Row) -> str:

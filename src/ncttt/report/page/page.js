@@ -1,33 +1,9 @@
-// Theme, sorting and filters. Without it the page shows everything, unsorted.
-"use strict";
-
-const stored = {
-  get() { try { return localStorage.getItem("ncttt-theme"); } catch { return null; } },
-  set(theme) { try { localStorage.setItem("ncttt-theme", theme); } catch { /* a browser may forbid it */ } },
-};
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const theme = () => document.documentElement.dataset.theme || (dark.matches ? "dark" : "light");
-if (["light", "dark"].includes(stored.get())) document.documentElement.dataset.theme = stored.get();
-
-function setUpTheme() {
-  const button = document.getElementById("theme");
-  const other = () => (theme() === "dark" ? "light" : "dark");
-  const tell = () => { button.textContent = other() === "dark" ? "Dark" : "Light"; button.title = `Show it ${other()}`; };
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = other();
-    stored.set(theme());
-    tell();
-  });
-  dark.addEventListener("change", tell);
-  tell();
-}
-
+// Sorting, filters, folding and printing. Without scripts the page shows every table, unsorted.
 function valueOf(row, column) {
   const cell = row.cells[column];
-  if (!("value" in cell.dataset)) return cell.textContent.trim();
-  return cell.dataset.value === "" ? null : Number(cell.dataset.value);
+  if (cell.matches("th, .text")) return cell.textContent.trim();
+  const value = parseFloat(cell.dataset.value ?? cell.textContent);
+  return Number.isNaN(value) ? null : value;
 }
 
 // What is missing comes last, whichever way round.
@@ -50,54 +26,83 @@ function sort(button) {
   body.append(...rows.map(([, row]) => row));
 }
 
-function filter(form) {
-  const chosen = [...form.querySelectorAll("select")].filter((select) => select.value !== "");
+const chosenFacets = () => [...document.querySelectorAll("form.filters select")].filter((select) => select.value !== "");
+
+function filterParts() {
+  const chosen = chosenFacets();
   for (const part of document.querySelectorAll("[data-filter]")) {
     part.toggleAttribute("hidden", chosen.some((select) => {
       const own = part.getAttribute(`data-${select.dataset.facet}`);
       return own !== null && own !== select.value;
     }));
   }
-  for (const group of document.querySelectorAll("[data-group]"))
-    group.hidden = !group.querySelector("[data-filter]:not([hidden])");
-  openFirst();
-  const rows = document.querySelectorAll("#methods tbody tr");
+  const count = document.getElementById("count"), rows = document.querySelectorAll("#methods tbody tr");
   const shown = [...rows].filter((row) => !row.hidden).length;
-  document.getElementById("count").textContent = `${shown} of ${rows.length} lines`;
+  if (count) count.textContent = `${shown} of ${rows.length} lines`;
 }
 
-// Of the setups that are left, at least one is open.
-function openFirst() {
-  const setups = [...document.querySelectorAll("details.setup:not([hidden])")];
-  if (setups.length && !setups.some((setup) => setup.open)) setups[0].open = true;
+// Charts show one setup: the first that fits what was chosen, the main one if it does.
+function filter() {
+  filterParts();
+  const chosen = chosenFacets();
+  const fits = ({ facets }) => chosen.every(({ dataset, value }) => (facets[dataset.name] ?? value) === value);
+  state.method = chosen.find((select) => select.dataset.name === "method")?.value || "";
+  const places = [data.main, ...data.setups.keys()].filter((place) => fits(data.setups[place]));
+  if (places.length) showSetup(places[0]);
 }
 
 function setUpFilters() {
   const form = document.querySelector("form.filters");
+  filterParts();
+  if (!form) return;
   form.hidden = false;
-  form.addEventListener("input", () => filter(form));
+  form.addEventListener("input", filter);
   form.addEventListener("reset", (event) => {
     event.preventDefault();  // the browser would reset it only after this, and nothing tells when
     for (const select of form.querySelectorAll("select")) select.selectedIndex = 0;
-    filter(form);
+    filter();
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  filter(form);
 }
 
-// Paper cannot be unfolded.
+// Tables are open in the file, for readers without scripts; a link to what is folded opens it.
+function setUpFolding() {
+  for (const part of document.querySelectorAll("details[data-fold]")) part.open = false;
+  const unfold = () => {
+    const part = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = part && part.classList.contains("folded") && part.querySelector("details");
+    if (folded) folded.open = true;
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+}
+
+// Paper cannot be unfolded, is white, and has a width of its own.
 function setUpPrinting() {
-  let folded = [];
+  const PAPER = 680;
+  let folded = [], before;
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];
     for (const part of folded) part.open = true;
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    drawLegends();
+    drawAll(PAPER);
   });
-  addEventListener("afterprint", () => { for (const part of folded) part.open = false; });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    drawLegends();
+    drawAll();
+  });
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  setUpTheme();
+  setUpFolding();
+  setUpFigures();
   setUpFilters();
+  showSetup(data.main);
+  setUpTheme(() => { drawLegends(); drawAll(); });
   setUpPrinting();
   for (const button of document.querySelectorAll("button.sort")) button.addEventListener("click", () => sort(button));
 });

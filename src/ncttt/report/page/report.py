@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -21,17 +21,17 @@ from ncttt.benchmark.rows import of_attribution
 from ncttt.report import page
 from ncttt.report.accuracy import Row, tables
 from ncttt.report.names import spelled
-from ncttt.report.page import svg
-from ncttt.report.page.collect import Example, Page, collect
+from ncttt.report.page.charts import chart_data
+from ncttt.report.page.collect import Page, collect
+from ncttt.report.page.evidence import Evidence, Example, ShiftedImage, Stream
+from ncttt.report.page.names import short_data
 from ncttt.report.page.verdicts import Verdict
-from ncttt.report.palette import SERIES
+from ncttt.report.palette import ON_DARK, SERIES
 from ncttt.report.rendering import render
 from ncttt.report.table import Table, cell_text
 
-if TYPE_CHECKING:
-    from ncttt.report.page import Example, Verdict
-
 PAGE = "index.html"
+SCRIPTS = ("theme.js", "charts.js", "curves.js", "figures.js", "page.js")  # one script, in this order
 ENDINGS = {"markdown": "md", "latex": "tex"}
 
 
@@ -58,23 +58,30 @@ def write_report(
     if examples < 0:
         raise InputError(f"examples are 0 or more; found {examples}")
     rows: dict[str, Mapping[str, Any]] = {}
-    shown: list[Example] = []
-    verdicts: list[Verdict] = []
+    found: dict[str, list[Any]] = {"examples": [], "verdicts": [], "streams": [], "shifts": []}
     for path in map(Path, paths):
         read = benchmark.read_rows(path)
         own = [row for row in read if not of_attribution(row)] or read
         if not own:
             raise InputError(f"{path} has no rows; measure some with ncttt bench")
         if path.suffix != ".csv":
-            with benchmark.Store(path, read_only=True) as store:
-                verdicts += page.verdicts_of(store, own)
-                shown += page.examples_of(store, own, examples - len(shown))
+            _add_evidence(found, path, own, examples)
         for row in own:
             rows.setdefault(row["key"], row)
     every = list(rows.values())
-    written = page.write_page(every, out, title=title, examples=shown, verdicts=verdicts, read=paths)
-    findings = [page.finding(setup, verdicts) for setup in page.setups_of(every)]
+    written = page.write_page(every, out, title=title, read=paths, **found)
+    findings = [page.finding(setup, found["verdicts"]) for setup in page.setups_of(every)]
     return Report(written, every, [{"setup": one.setup.name, "says": [one.first, *one.others]} for one in findings])
+
+
+def _add_evidence(found: dict[str, list[Any]], path: Path, rows: Sequence[Row], examples: int) -> None:
+    """What only a store has; one set of images says what a shift looks like."""
+    with benchmark.Store(path, read_only=True) as store:
+        found["verdicts"] += page.verdicts_of(store, rows)
+        found["streams"] += page.streams_of(store, rows)
+        found["examples"] += page.examples_of(store, rows, examples - len(found["examples"]))
+        if examples and not found["shifts"]:
+            found["shifts"] += page.shifts_of(store, rows)
 
 
 def write_page(
@@ -84,15 +91,19 @@ def write_page(
     title: str | None = None,
     examples: Iterable[Example] = (),
     verdicts: Sequence[Verdict] = (),
+    streams: Sequence[Stream] = (),
+    shifts: Iterable[ShiftedImage] = (),
     read: Iterable[str | Path] = (),
 ) -> Path:
     """Write `index.html` into the folder `out`, and its tables as Markdown, LaTeX and CSV; returns the page's path.
 
-    `examples` are images with predictions before and after; `verdicts` are those of `verdicts_of`, which needs a store.
+    `examples` are images with predictions before and after, `shifts` one image under each corruption; `verdicts` and
+    `streams` are those of `verdicts_of` and `streams_of`. All of them need a store.
     `read` are the files that the rows come from, none of which is replaced.
     """
     rows, folder = list(rows), Path(out)
-    contents = {PAGE: page_html(collect(rows, title, examples, verdicts)), **_table_files(rows)}
+    evidence = Evidence(tuple(examples), tuple(verdicts), tuple(streams), tuple(shifts))
+    contents = {PAGE: page_html(collect(rows, title, evidence)), **_table_files(rows)}
     if folder.exists() and not folder.is_dir():
         raise InputError(f"a report is written into a folder; {folder} is a file")
     for path in map(Path, read):
@@ -113,10 +124,14 @@ def page_html(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cell_text": cell_text, "spelled": spelled, "png": _data_address}
-    script = _own_file("page.js")
+    environment.filters |= {"cell_text": cell_text, "spelled": spelled, "png": _data_address, "data_name": short_data}
+    library, script = _own_file("vendor/echarts.min.js"), Markup("\n").join(_own_file(name) for name in SCRIPTS)
     return environment.get_template("page.html.j2").render(
-        page=page, svg=svg, series=SERIES, style=_own_file("style.css"), script=script, script_hash=_digest(script)
+        page=page,
+        data=chart_data(page),
+        colours=list(zip(SERIES, ON_DARK, strict=True)),
+        style=_own_file("style.css"),
+        scripts=[(script, _digest(script)) for script in (library, script)],
     )
 
 

@@ -1,71 +1,21 @@
-"""What was measured alike, as the page shows it: a setup, and a line for each method in it."""
+"""Rows into setups: what was measured alike, with a line for each method in it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ncttt.base.errors import InputError
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import AXES, Measurements, Row, corruptions_only, measurements
-from ncttt.report.names import Column, column_of, named_columns
-from ncttt.report.shares import OWN_NORM, Share, shares_of_each_corruption, shares_of_rows
+from ncttt.report.names import Column, column_of
+from ncttt.report.page.lines import MethodLine, Setup
+from ncttt.report.page.names import is_repeated, line_names, model_names
+from ncttt.report.shares import OWN_NORM, shares_of_each_corruption, shares_of_rows
 from ncttt.report.table import Number, average
 
 BESIDES = ("ece", "images_per_second", "steps_taken", "mended", "broken")  # averaged like the accuracy
-
-
-@dataclass(frozen=True)
-class MethodLine:
-    """One method in one setup: accuracy on each corruption and over all, and what its gain is made of.
-
-    `facets` are what the page is filtered by; `gain` is that over the same checkpoint without adaptation.
-    """
-
-    name: str
-    column: Column
-    facets: dict[str, str]
-    rows: tuple[Row, ...]
-    mean: Number | None
-    gain: Number | None
-    each: dict[str, Number]
-    besides: dict[str, float | None]
-    share: Share | None
-    share_of: tuple[Share, ...]
-
-    @property
-    def clean(self) -> Number | None:
-        """Accuracy on clean images, where they were measured."""
-        return self.each.get(CLEAN)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Rows that may stand in one table: `corruptions` are all of its lines, `scored` those that count in the mean."""
-
-    title: str
-    axes: dict[str, Any]
-    facets: dict[str, str]
-    corruptions: tuple[str, ...]
-    scored: tuple[str, ...]
-    lines: tuple[MethodLine, ...]
-
-    @property
-    def name(self) -> str:
-        """The title without what all have in common."""
-        return self.title.removeprefix("Accuracy (%) on ")
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        """What tells it from other setups, whatever it is called."""
-        return (self.facets["data"], *self.axes.values())
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether one row saw many corruptions, so that only its accuracy is known for each."""
-        return self.axes["sequence"] is not None
 
 
 def setups_of(rows: Iterable[Row]) -> list[Setup]:
@@ -87,14 +37,18 @@ def _check(row: Row) -> None:
 
 def _setups(rows: Sequence[Row]) -> list[Setup]:
     every = measurements(rows)
-    names = named_columns(column for measured in every for column in measured.accuracy)
-    return [_setup(measured, every, names) for measured in every]
+    models = model_names(column for measured in every for column in measured.names)
+    return [_setup(measured, every, models) for measured in every]
 
 
-def _setup(measured: Measurements, others: Sequence[Measurements], names: Mapping[Column, str]) -> Setup:
+def _setup(measured: Measurements, others: Sequence[Measurements], models: Mapping[str | None, str]) -> Setup:
     scored = tuple(corruptions_only(measured.corruptions)) or tuple(measured.corruptions)
     facets = {"data": measured.data} | {name: facet(name, measured.axes[name]) for name in AXES}
-    lines = [_line(measured, column, scored, others, names[column], facets) for column in measured.names]
+    names = line_names(measured.accuracy, models)
+    lines = [
+        _line(measured, column, scored, others, name, facets | {"checkpoint": models[column.checkpoint]})
+        for column, name in names.items()
+    ]
     return Setup(measured.title, measured.axes, facets, tuple(measured.corruptions), scored, tuple(lines))
 
 
@@ -123,7 +77,8 @@ def _line(
     return MethodLine(
         name,
         column,
-        dict(facets) | {"checkpoint": str(column.checkpoint or ""), "method": column.label},
+        is_repeated(column, list(measured.accuracy)),
+        dict(facets),
         rows,
         mean,
         None if column.method == "source" else _difference(mean, source),

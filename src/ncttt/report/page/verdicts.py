@@ -1,4 +1,5 @@
-"""Which differences are significant: each method against its own checkpoint without steps, by paired predictions."""
+"""Which differences are significant, by paired predictions: each method against its own checkpoint without steps, and
+the leader of a setup against those close behind it."""
 
 from __future__ import annotations
 
@@ -10,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 from ncttt.base.errors import InputError
 from ncttt.report.accuracy import AXES, Row
 from ncttt.report.names import Column
-from ncttt.report.page.setups import MethodLine, Setup, setups_of
+from ncttt.report.page.lines import MethodLine, Setup
+from ncttt.report.page.setups import setups_of
 from ncttt.report.shares import OWN_NORM
 from ncttt.report.significance import Comparison, compare
+from ncttt.report.table import Number, in_points
 
 if TYPE_CHECKING:
     from ncttt.benchmark.store import Store
+
+CLOSE = 5.0  # points behind the leader; beyond them no interval of a benchmark reaches
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,17 @@ class Verdict:
     first: Column
     second: Column
     comparison: Comparison
+
+    @property
+    def indistinguishable(self) -> bool:
+        """Whether there is an interval and it contains zero."""
+        difference = self.comparison.overall.difference
+        return bool(difference.has_interval and not difference.significant)
+
+    def points(self, corruption: str) -> Number | None:
+        """The difference on one corruption, with its interval."""
+        compared = self.comparison.each.get(corruption)
+        return compared and in_points(compared.difference, star=bool(compared.difference.significant))
 
     @property
     def text(self) -> str:
@@ -40,16 +56,25 @@ class Verdict:
 
 
 def verdicts_of(store: Store, rows: Iterable[Row]) -> list[Verdict]:
-    """Compare every method with batch statistics and with the source, on its own checkpoint, where the store can."""
+    """Compare every method with batch statistics and with the source, on its own checkpoint, where the store can;
+    and the most accurate one with all that are close."""
     return [verdict for setup in setups_of(rows) for verdict in _of_setup(store, setup)]
 
 
 def _of_setup(store: Store, setup: Setup) -> Iterator[Verdict]:
-    for line in setup.lines:
-        for other in setup.lines:
-            if _rests_on(line, other):
-                with suppress(InputError):  # no predictions, too few batches, or rows that are not of the same images
-                    yield Verdict(setup.place, line.column, other.column, _compare(store, setup, line, other))
+    pairs = [(line, other) for line in setup.lines for other in setup.lines if _rests_on(line, other)]
+    pairs += [(leader, other) for leader, other in _close_races(setup) if not _rests_on(leader, other)]
+    for line, other in pairs:
+        with suppress(InputError):  # no predictions, too few batches, or rows that are not of the same images
+            yield Verdict(setup.place, line.column, other.column, _compare(store, setup, line, other))
+
+
+def _close_races(setup: Setup) -> Iterator[tuple[MethodLine, MethodLine]]:
+    """The leader with each method close behind it."""
+    leader, *others = setup.ranked or (None,)
+    for other in others:
+        if leader and leader.mean and other.mean and leader.mean.mean - other.mean.mean < CLOSE:
+            yield leader, other
 
 
 def _rests_on(line: MethodLine, other: MethodLine) -> bool:
@@ -70,6 +95,7 @@ def _compare(store: Store, setup: Setup, line: MethodLine, other: MethodLine) ->
         first.label,
         second.label,
         checkpoint=first.checkpoint,
+        other_checkpoint=second.checkpoint,
         data=setup.facets["data"],
         settings=sorted({row["settings"] for one in (line, other) for row in one.rows}),  # as the store has them
         stop=[first.stop, second.stop],

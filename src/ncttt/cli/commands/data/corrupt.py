@@ -28,17 +28,18 @@ def corrupt(
 
     Args:
         name: Name of a set, or path of an image folder.
-        out: Folder to write to; a run that was interrupted goes on there.
+        out: Folder to write to; an interrupted run continues there.
         severity: Severities from 1 to 5, as `5`, `1-5` or `1,3,5`.
         corruptions: Names; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
         seed: Seed of the random corruptions.
-        workers: Number of processes; by default one a processor.
+        workers: Number of processes; by default one for each core.
         constants: Table of constants; by default chosen by the size of the images.
         frost: Folder with photographs of frost; procedural textures by default.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
-        image_size: Size to which the files of an image folder are brought.
-        resize: How, square, crop or crop(256) and the like: the central square scaled, or a part of it cut out.
+        image_size: Size in pixels to which the files of an image folder are resized.
+        resize: How they are resized: square scales the central square; crop or crop(R), such as crop(256), cuts out the
+            centre.
         skip_bad: Leave out image files that cannot be read instead of stopping at the first.
     """
     folder = data.corrupt_set(

@@ -26,16 +26,17 @@ def sheet(
 
     Args:
         name: Name of a set, or path of an image folder.
-        out: Picture to write, such as sheet.png.
+        out: Image file to write, such as sheet.png.
         corruptions: Names; `all` are the 15 of the benchmark, `extra` the 4 others.
         split: Part of the set.
-        first: Number of the first image shown; five of them take turns.
+        first: Index of the first image shown; five images take turns.
         seed: Seed of the random corruptions.
         constants: Table of constants; by default chosen by the size of the images.
         frost: Folder with photographs of frost; procedural textures by default.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
-        image_size: Size to which the files of an image folder are brought.
-        resize: How, square, crop or crop(256) and the like: the central square scaled, or a part of it cut out.
+        image_size: Size in pixels to which the files of an image folder are resized.
+        resize: How they are resized: square scales the central square; crop or crop(R), such as crop(256), cuts out the
+            centre.
     """
     path = data.draw_sheet(
         name,

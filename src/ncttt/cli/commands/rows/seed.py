@@ -7,7 +7,7 @@ EXAMPLE = "ncttt rows seed runs/bench.sqlite runs/bench.csv"
 
 
 def seed(store: str, rows: str) -> None:
-    """Take rows from a CSV into a store, which is made if need be; cells that it has stay as they are.
+    """Copy rows from a CSV into a store, which is created if needed; cells that it has are not replaced.
 
     Args:
         store: File of the rows.

@@ -29,9 +29,9 @@ class Request:
         model: Zoo name or folder; by default the zoo's model for NC-TTT on this data.
         data: Name of a data set, or a folder of images.
         root: Folder of the data sets; else $NCTTT_DATA, else the user's cache folder.
-        images: How many test images a model is shown.
-        corruption: That a model is shown.
-        severity: Of that corruption, from 1 to 5.
+        images: Number of test images that the model predicts.
+        corruption: Corruption of those images.
+        severity: Severity of that corruption, from 1 to 5.
         constants: Table of the severities, cifar or imagenet; by default chosen by the size of the images.
         steps: Of the adaptation; by default 20 for tsne, and the method's own otherwise.
     """
