@@ -218,6 +218,7 @@ class Masked(nn.Module):
         return self.fc((self.conv(x).mean((2, 3)) + self.mask).softmax(1))
 
 
+@pytest.mark.sound
 def test_a_mask_of_the_users_may_be_infinite(tmp_path):
     model = ncttt.attach(Masked(), "conv", ncttt.NCTTT(), images(2))
     ncttt.save(model, tmp_path)

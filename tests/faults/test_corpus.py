@@ -23,6 +23,7 @@ def test_what_fuzzing_found_stays_mended(path, folder):
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.sound
 def test_whole_inputs_pass(door, tmp_path):
     """The fuzzer begins with inputs that are read, or it would see nothing but the first check."""
     for content in prepare(tmp_path)[door]:

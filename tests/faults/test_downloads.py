@@ -52,6 +52,7 @@ def secure(tmp_path_factory, monkeypatch) -> Iterator[Server]:
     running.close()
 
 
+@pytest.mark.sound
 def test_every_home_is_asked_by_https():
     assert all(item.url.startswith("https://") for facts in DATA_SETS.values() for item in facts.downloads)
 
@@ -89,6 +90,7 @@ def test_a_redirect_to_anything_but_https_is_refused(server, place, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sound
 def test_a_redirect_on_this_machine_is_followed(server, tmp_path):
     server.elsewhere["set.bin"], server.files["other.bin"] = server.url("other.bin"), b"here"
     assert download(server.url("set.bin"), tmp_path / "set.bin", None).read_bytes() == b"here"
@@ -136,6 +138,7 @@ def fetched_again(root: Path) -> Path:
     return get("visda-c", root)
 
 
+@pytest.mark.sound
 def test_the_checksum_of_a_first_fetch_is_kept_and_told(visda, tmp_path):
     told = []
     get("visda-c", tmp_path, say=told.append)
@@ -296,6 +299,7 @@ def test_a_bomb_leaves_nothing_of_itself(visda, small_limits, tmp_path, capsys):
     assert [path.name for path in tmp_path.rglob("*")] == ["visda-c"]
 
 
+@pytest.mark.sound
 def test_what_swells_a_little_is_unpacked(tmp_path, target):
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(packed({"set/a": bytes(32 * MEBIBYTE)})))
     unpack(tmp_path / "a.tar.gz", target)

@@ -59,6 +59,7 @@ def test_formats_that_nobody_asked_for_are_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM"])
+@pytest.mark.sound
 def test_the_usual_formats_are_read_whatever_they_are_called(tmp_path, kind):
     Image.new("RGB", (40, 32), "white").save(tmp_path / "a.png", format=kind)
     assert decode(tmp_path / "a.png", 32).min() >= 254
@@ -72,6 +73,7 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(tmp_path, side, bit
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.sound
 def test_sixteen_bits_are_rounded_as_before():
     every = np.arange(65536, dtype=np.uint16).reshape(256, 256)
     expected = np.round(every.astype(np.float64) / 257).astype(np.uint8)

@@ -169,6 +169,7 @@ def test_a_model_that_was_compiled_after_it_was_made_is_refused():
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.sound
 def test_a_traced_graph_of_modules_is_adapted_like_its_source(method):
     traced, plain = (ncttt.Adapter(net, METHODS[method]) for net in (torch.fx.symbolic_trace(Net()), Net()))
     assert torch.equal(traced(images(64)), plain(images(64)))

@@ -64,6 +64,7 @@ def test_a_folder_sorted_by_class_is_shuffled_and_said(folders, adapt, protocol,
     assert "sorted" not in kept[3]
 
 
+@pytest.mark.sound
 def test_a_mixed_folder_stays_in_its_order(folders, adapt):
     *_, facts, said = adapt(str(folders / "mixed"), "--batch-size", "64")
     assert facts["sorted_folders"] == []
@@ -97,6 +98,7 @@ def test_order_is_told_for_any_number_of_classes(classes, batch):
     assert found == [True, False]
 
 
+@pytest.mark.sound
 def test_chance_is_not_taken_for_order():
     """Random classes in random groups, skewed ones too: a thousand streams, at most a few alarms."""
     random = np.random.default_rng(0)

@@ -114,6 +114,7 @@ def test_what_is_no_mapping_is_refused(model, given):
     assert_refused(model, given, "no state of an adapter")
 
 
+@pytest.mark.sound
 def test_the_state_itself_is_taken(model, state):
     first, second = (ncttt.Adapter(model, protocol="online") for _ in range(2))
     first(images(64))

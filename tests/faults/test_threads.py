@@ -31,6 +31,7 @@ def test_threads_that_share_an_adapter_take_turns(threads):
         assert any(torch.allclose(one, other, atol=1e-5) for other in logits)
 
 
+@pytest.mark.sound
 def test_an_adapter_is_copied_with_a_lock_of_its_own():
     adapter = stream()
     other = copy.deepcopy(adapter)

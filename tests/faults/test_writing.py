@@ -65,6 +65,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+@pytest.mark.sound
 def test_a_new_file_has_the_mode_of_the_one_that_it_replaces(tmp_path, mode):
     for write in (lambda path: replace_file(path, b"x"), lambda path: _grow(path)):
         path = tmp_path / "a.csv"

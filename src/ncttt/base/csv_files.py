@@ -92,13 +92,21 @@ def growing_csv(path: str | Path, columns: Sequence[str]) -> Iterator[GrowingRow
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     rows = GrowingRows(part, file, columns)
     try:
-        yield rows
+        with _closing(file, path):
+            yield rows
     finally:
-        with name_the_file(path):
-            file.close()
         if not special and rows.begun:
             keep_mode(path, part)
             part.replace(path)
             rows.path = path
         elif not special:
             part.unlink()
+
+
+@contextmanager
+def _closing(file: IO[str], path: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with name_the_file(path):  # closing writes what a full disk has refused before
+            file.close()

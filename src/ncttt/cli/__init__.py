@@ -14,6 +14,7 @@ from ncttt.cli.help import group_help
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 2 after a clear line on what the user did wrong, 1 after a bug."""
+    _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments == ["--version"]:
         print(f"ncttt {__version__}")
@@ -42,6 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ncttt: {what}; this is a bug in ncttt: please report it with what --debug prints", file=sys.stderr)
         return 1
     return 0
+
+
+def _open_streams() -> None:
+    """Let what is printed go nowhere where a caller has closed the stream (`ncttt info >&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
 
 
 @contextmanager
