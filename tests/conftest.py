@@ -12,7 +12,9 @@ from ncttt.base.locks import locked
 # The networks here are tiny: a second thread costs more than it brings, above all when other processes run.
 torch.set_num_threads(1)
 
-collect_ignore = ["fuzz/run.py"]  # a program, which needs what only `make fuzz` installs
+# This file, whose name tests/browser/conftest.py has taken when doctests are looked for in it; and a program, which
+# needs what only `make fuzz` installs.
+collect_ignore = ["conftest.py", "fuzz/run.py"]
 
 
 @pytest.fixture(scope="session")
