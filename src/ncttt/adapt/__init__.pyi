@@ -5,6 +5,7 @@ from .predictions import PREDICTIONS, TRACE, adapt_folders
 from .protocols import PROTOCOLS, Protocol
 from .small_batches import SmallBatchWarning
 from .summary import Tally
+from .watch import CollapseWarning
 
 __all__ = [
     "PREDICTIONS",
@@ -12,6 +13,7 @@ __all__ = [
     "TRACE",
     "Adapted",
     "Adapter",
+    "CollapseWarning",
     "FolderStream",
     "Protocol",
     "SmallBatchWarning",

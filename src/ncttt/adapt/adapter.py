@@ -18,6 +18,7 @@ from ncttt.adapt.protocols import Protocol, protocol_of
 from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.adapt.turns import Turn, in_turn, leaving_buffers
+from ncttt.adapt.watch import OnCollapse, Unadapted, watch_for
 from ncttt.base.errors import InputError
 from ncttt.base.numbers import check_rate, check_seed
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
@@ -26,7 +27,7 @@ from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Gate, Look
 from ncttt.model.norm import Policy, moves_buffers
-from ncttt.model.snapshot import Snapshot
+from ncttt.model.snapshot import Snapshot, named_tensors
 from ncttt.model.taps import check_copy, check_eager
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class Adapter(StreamModule):
     as on held-out source images. Otherwise it ends the steps when the batch scores like source images, if the method
     has a score; a batch below 64 images gets statistics that suit its size, and one below 16 no steps, unless `norm`
     says otherwise. A number for `stop` is a level of the score, without that look at the source model. `guard` falls
-    back to the state before a batch whose loss or logits are not finite. `mean` and `std` normalise the input of a
+    back to the state before a batch whose loss or logits are not finite. `on_collapse` watches, by one more forward pass for each
+    batch, whether learning has made the predictions worse than those of the unadapted model under the same statistics:
+    `reset` goes back to that model, predicts the batch by it and rests for a while before it learns again, `freeze` learns
+    no more until `reset()`, `warn` says so once. `mean` and `std` normalise the input of a
     plain module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the
     given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
@@ -70,6 +74,7 @@ class Adapter(StreamModule):
         norm: Norm | None = None,
         stop: Stop = None,
         guard: bool = True,
+        on_collapse: OnCollapse | None = None,
         seed: int = 0,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
@@ -99,7 +104,10 @@ class Adapter(StreamModule):
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
-        self._state = StreamState(Snapshot(tensors | buffers, self._optimizer), self.protocol, seed)
+        moves = bool(moving) or self.model.memory is not None
+        self.watch = watch_for(on_collapse, self.model, self.norm[1], buffers, moves)
+        watched = {} if self.watch is None else {f"watch.{k}": v for k, v in named_tensors(self.watch).items()}
+        self._state = StreamState(Snapshot(tensors | buffers | watched, self._optimizer), self.protocol, seed)
         self.model.source = self._state.snapshot.source
         self.stop = arguments.checked_stop(stop, self.model, self.norm[0])
         self._gate = Gate(self.model, self._state.snapshot) if stop == "source" else None
@@ -131,7 +139,7 @@ class Adapter(StreamModule):
             self.trace = Trace(stopped="left to source", confidence=look.confidence, evidence=look.evidence)
             self._end_batch(images, moved=False)
             return torch.stack([look.logits] * len(steps))
-        logits, self.trace, moved = self._adapt(steps, images)
+        logits, self.trace, moved = self._adapt(steps, images, look)
         self._end_batch(images, moved)
         if look is not None:
             self.trace = replace(self.trace, confidence=look.confidence, evidence=look.evidence)
@@ -176,7 +184,7 @@ class Adapter(StreamModule):
         if look is not None and look.like_source:
             return self._baked_source()
         with self._state.kept():
-            self._adapt([self.steps], images)
+            self._adapt([self.steps], images, look)
             return baked_as_it_stands(self._suited(images, self.steps), images)
 
     @property
@@ -200,7 +208,8 @@ class Adapter(StreamModule):
         from ncttt.adapt.state_checks import settings_of_adapter  # only who saves or loads a state needs it
 
         now = {"steps": self.steps, "norm": self.norm, "protocol": self.protocol.name, "stop": self.stop}
-        return settings_of_adapter(self.method, **self._settings, **now, guard=self.guard)
+        watched = {} if self.watch is None else {"on_collapse": self.watch.policy}
+        return settings_of_adapter(self.method, **self._settings, **now, **watched, guard=self.guard)
 
     def set_extra_state(self, state: Mapping[str, Any]) -> None:
         super().set_extra_state(state)
@@ -217,12 +226,17 @@ class Adapter(StreamModule):
     def _look(self, images: Tensor) -> Look | None:
         return None if self._gate is None else self._gate.look(images)
 
-    def _adapt(self, steps: list[int], images: Tensor) -> tuple[Tensor, Trace, bool]:
+    def _adapt(self, steps: list[int], images: Tensor, look: Look | None) -> tuple[Tensor, Trace, bool]:
         """Logits `(len(steps), B, classes)`, what happened on the way, and whether anything has moved."""
         before, random, forgets = self._state.before_batch(), self._state.random, False
         for parameter in self._moving:
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
-        run = Adaptation(self._suited(images, steps[-1]), images, self._level(len(images)))
+        suited = self._suited(images, steps[-1])
+        unadapted = self._watched(suited, images, look)
+        if unadapted is not None and self.watch is not None and self.watch.resting:
+            self.watch.stay(self._state.snapshot, unadapted, len(images))
+            return torch.stack([unadapted.logits] * len(steps)), Trace(stopped="resting"), True
+        run = Adaptation(suited, images, self._level(len(images)))
         try:
             with self._draws.seeded(self._state.next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]
@@ -243,7 +257,35 @@ class Adapter(StreamModule):
         trace = run.trace(fell_back, forgets)
         if not self._has_level and trace.stopped == "steps":
             trace = replace(trace, stopped="no source level")
-        return torch.stack(rows), trace, not fell_back and (run.steps > 0 or self._moves_buffers)
+        trace = trace if unadapted is None else self._judged(rows, unadapted, trace)
+        moved = not fell_back and (run.steps > 0 or self._moves_buffers)
+        return torch.stack(rows), trace, moved or unadapted is not None
+
+    def _watched(self, suited: AdaptableModel, images: Tensor, look: Look | None) -> Unadapted | None:
+        """What the unadapted model says of a batch, where it is asked; the source gate may have asked it already."""
+        if self.watch is None:
+            return None
+        if look is not None and suited.norm[1] == "source":
+            return Unadapted(look.logits, {})
+        return self.watch.look(suited, self._state.snapshot, images)
+
+    def _judged(self, rows: list[Tensor], unadapted: Unadapted, trace: Trace) -> Trace:
+        """Put the unadapted prediction in place of logits that tell of collapse, and do as the policy says."""
+        watch = self.watch
+        assert watch is not None
+        verdicts = [watch.verdict(unadapted.logits, row) for row in rows]
+        if watch.acts:
+            pairs = zip(rows, verdicts, strict=True)
+            rows[:] = [unadapted.logits if verdict.collapsed else row for row, verdict in pairs]
+        last = verdicts[-1]
+        trace = replace(trace, **last._asdict(), collapsed=last.collapsed)
+        if last.collapsed and watch.acts:
+            watch.leave(self._state.snapshot, unadapted)
+            return replace(trace, stopped="collapsed", shift_after=None, reset=False)
+        if last.collapsed:
+            watch.tell(last)
+        watch.keep(unadapted, rows[-1])
+        return trace
 
     def _suited(self, images: Tensor | LastBatch, steps: int) -> AdaptableModel:
         """The model as a batch of that size needs it."""

@@ -16,7 +16,15 @@ from ncttt.base.schema import Rule, check_keys, matching, whole
 from ncttt.methods.base import Method
 from ncttt.model.fit import check_fit, check_sound, must_be_finite
 
-OWN = ("model.mean", "model.std", "model.source_certainty", "model.branch.", "model.windows.", "model.recent.")
+OWN = (
+    "model.mean",
+    "model.std",
+    "model.source_certainty",
+    "model.branch.",
+    "model.windows.",
+    "model.recent.",
+    "watch.",
+)
 # Defaults that an adapter overrides, and what training alone uses.
 NOT_COMPARED = ("steps", "lr", "optimizer", "norm", "auxiliary_weight")
 
