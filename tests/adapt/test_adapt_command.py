@@ -93,6 +93,17 @@ def test_shifted_images_gain(run, words):
     assert facts["evidence_in_spreads"] < -1
 
 
+@pytest.mark.parametrize("words", [[], ["--on-collapse", "none"]])
+def test_collapse_is_told_and_undone_where_the_protocol_remembers(run, words):
+    harm = ("--method", "tent", "--protocol", "online", "--lr", "10", "--stop", "none", *words)
+    _, out, _, rows, trace = run("--json", *harm, images=("dull",))
+    watched = not words
+    assert bool(json.loads(out)["collapses"]) == watched
+    assert [row["collapsed"] for row in trace] == (["1", ""] if watched else ["", ""])
+    assert [row["stopped"] for row in trace] == (["collapsed", "resting"] if watched else ["steps", "steps"])
+    assert (accuracy(rows, "label") > 0.8) == watched
+
+
 def test_batches_that_adaptation_does_not_mend_are_told():
     tally = Tally(ncttt.load("digits-small-ncttt"))
     mean = float(tally.model.branch.source_score[0])

@@ -18,7 +18,6 @@ from ncttt.adapt.protocols import Protocol, protocol_of
 from ncttt.adapt.small_batches import SmallBatches
 from ncttt.adapt.state import LastBatch, StreamModule, StreamState
 from ncttt.adapt.turns import Turn, in_turn, leaving_buffers
-from ncttt.adapt.watch import OnCollapse, Unadapted, watch_for
 from ncttt.base.errors import InputError
 from ncttt.base.numbers import check_rate, check_seed
 from ncttt.base.optimizers import OptimizerFactory, make_optimizer
@@ -31,6 +30,7 @@ from ncttt.model.snapshot import Snapshot, named_tensors
 from ncttt.model.taps import check_copy, check_eager
 
 if TYPE_CHECKING:
+    from ncttt.adapt.watch import OnCollapse, Unadapted, Watch
     from ncttt.model.baked import Baked
 
 
@@ -104,8 +104,7 @@ class Adapter(StreamModule):
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
-        moves = bool(moving) or self.model.memory is not None
-        self.watch = watch_for(on_collapse, self.model, self.norm[1], buffers, moves)
+        self.watch = self._made_watch(on_collapse, bool(moving), buffers)
         watched = {} if self.watch is None else {f"watch.{k}": v for k, v in named_tensors(self.watch).items()}
         self._state = StreamState(Snapshot(tensors | buffers | watched, self._optimizer), self.protocol, seed)
         self.model.source = self._state.snapshot.source
@@ -261,13 +260,19 @@ class Adapter(StreamModule):
         moved = not fell_back and (run.steps > 0 or self._moves_buffers)
         return torch.stack(rows), trace, moved or unadapted is not None
 
+    def _made_watch(self, on_collapse: OnCollapse | None, learns: bool, buffers: Mapping[str, Tensor]) -> Watch | None:
+        if on_collapse is None:
+            return None
+        from ncttt.adapt.watch import watch_for  # only who watches needs it
+
+        return watch_for(on_collapse, self.model, self.norm[1], buffers, learns or self.model.memory is not None)
+
     def _watched(self, suited: AdaptableModel, images: Tensor, look: Look | None) -> Unadapted | None:
         """What the unadapted model says of a batch, where it is asked; the source gate may have asked it already."""
         if self.watch is None:
             return None
-        if look is not None and suited.norm[1] == "source":
-            return Unadapted(look.logits, {})
-        return self.watch.look(suited, self._state.snapshot, images)
+        known = look.logits if look is not None and suited.norm[1] == "source" else None
+        return self.watch.look(suited, self._state.snapshot, images, known)
 
     def _judged(self, rows: list[Tensor], unadapted: Unadapted, trace: Trace) -> Trace:
         """Put the unadapted prediction in place of logits that tell of collapse, and do as the policy says."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,6 +25,9 @@ from ncttt.base.words import counted
 from ncttt.data.files.prefetch import prefetch
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side, side_of
 from ncttt.methods import Method, Source
+
+if TYPE_CHECKING:
+    from ncttt.adapt.watch import OnCollapse
 
 SORTED = "seem to be sorted by class, and batch statistics need mixed batches:"
 MIXED = f"{SORTED} they are shuffled (shuffle=False, --shuffle false, keeps their order)"
@@ -83,6 +87,7 @@ class FolderStream:
         steps: int | None = None,
         lr: float | None = None,
         norm: Norm | None = None,
+        on_collapse: OnCollapse | None = None,
         shuffle: bool | None = None,
         order: str | None = None,
         skip_bad: bool = False,
@@ -94,7 +99,8 @@ class FolderStream:
         self.size = _size(model, image_size)
         self.resize = getattr(model, "resize", SQUARE) if resize is None else resize
         shorter_side(self.resize, self.size)  # an unknown way is refused here
-        self.adapter = Adapter(model, method, steps=steps, lr=lr, protocol=protocol, norm=norm, stop=stop, seed=seed)
+        rules = {"protocol": protocol, "stop": stop, "on_collapse": on_collapse}
+        self.adapter = Adapter(model, method, steps=steps, lr=lr, norm=norm, seed=seed, **rules)
         order = _order(order, shuffle)
         self.batches = file_batches(folders, batch_size, order or "given", seed)
         self.skip_bad = skip_bad

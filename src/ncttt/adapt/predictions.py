@@ -40,6 +40,10 @@ TRACE = (
     "confidence",
     "evidence",
     "changed",
+    "collapsed",
+    "agreement",
+    "regret",
+    "class_shift",
 )
 
 
@@ -57,6 +61,7 @@ def adapt_folders(
     steps: int | None = None,
     lr: float | None = None,
     norm: str | None = None,
+    on_collapse: Literal["reset", "freeze", "warn", "none"] | None = None,
     shuffle: bool | None = None,
     order: str | None = None,
     skip_bad: bool = False,
@@ -86,6 +91,9 @@ def adapt_folders(
         lr: Learning rate, in place of the method's own.
         norm: BatchNorm statistics, in place of the method's own: source, batch, a blend such as blend(0.1), or those of
             a stream such as stream(0.01).
+        on_collapse: What to do when learning has made the predictions worse: reset goes back to the model without what it
+            has learned, freeze stays there, warn says so, none does not watch; by default reset, if the protocol
+            remembers.
         shuffle: Shuffle the images of each folder. By default only folders that are sorted by class are shuffled, if
             the protocol forgets at each folder.
         order: The same as a word: random shuffles, given keeps the order of file names.
@@ -121,6 +129,7 @@ def adapt_folders(
         steps=steps,
         lr=lr,
         norm=norm,
+        on_collapse=_on_collapse(on_collapse, protocol),
         shuffle=shuffle,
         order=order,
         skip_bad=skip_bad,
@@ -149,7 +158,16 @@ def trace_row(batch: "Adapted") -> Values:
     ends = (trace.losses[0], trace.losses[-1]) if trace.losses else (None, None)
     figures = (*ends, trace.shift_before, trace.shift_after, trace.confidence, trace.evidence)
     beginning = (batch.number, batch.folder, len(batch.files), trace.steps, trace.stopped)
-    return (*beginning, *map(_short, figures), batch.changed)
+    watched = (trace.agreement, trace.regret, trace.class_shift)
+    collapsed = None if trace.agreement is None else int(trace.collapsed)
+    return (*beginning, *map(_short, figures), batch.changed, collapsed, *map(_short, watched))
+
+
+def _on_collapse(asked: str | None, protocol: str) -> Any:
+    """The policy of an adapter; a protocol that forgets after each batch leaves nothing that could collapse."""
+    if asked is None:
+        return "reset" if adapt.PROTOCOLS.find(protocol).remembers else None
+    return None if asked == "none" else asked
 
 
 def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> Branched:

@@ -18,7 +18,7 @@ class Tally:
 
     def __init__(self, model: Branched):
         self.model = model
-        self.images = self.batches = self.changed = self.adapted = self.stepped = self.fallbacks = 0
+        self.images = self.batches = self.changed = self.adapted = self.stepped = self.fallbacks = self.collapses = 0
         self.unlike = self.still_unlike = 0
         self.confidence = self.evidence = self.shift = 0.0
         self.scored = False
@@ -32,6 +32,7 @@ class Tally:
         self.adapted += batch.trace.stopped != "left to source"
         self.stepped += batch.trace.steps > 0
         self.fallbacks += batch.trace.fell_back
+        self.collapses += batch.trace.collapsed
         unlike = look.like_source is False
         self.unlike += unlike
         self.still_unlike += unlike and self._below_source(batch.trace.shift_after, images)
@@ -58,6 +59,7 @@ class Tally:
             "still_unlike_batches": self.still_unlike,
             "changed": self.changed,
             "fallbacks": self.fallbacks,
+            "collapses": self.collapses,
             "confidence": self.confidence / images,
             "source_confidence": confidence if known else None,
             "evidence_in_spreads": (self.evidence / images - evidence) / spread if known and spread > 0 else None,

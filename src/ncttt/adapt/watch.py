@@ -67,8 +67,12 @@ class Watch(nn.Module):
         """Whether collapse is undone, not only told."""
         return self.policy != "warn"
 
-    def look(self, adaptable: AdaptableModel, snapshot: Snapshot, images: Tensor) -> Unadapted:
-        """The classifier with the source's weights; all that moves is then as it was before."""
+    def look(
+        self, adaptable: AdaptableModel, snapshot: Snapshot, images: Tensor, known: Tensor | None = None
+    ) -> Unadapted:
+        """The classifier with the source's weights, or what is `known` of it; all that moves is as it was before."""
+        if known is not None:
+            return Unadapted(known, {})
         model, live, policy = adaptable.model, snapshot.live, in_passing(adaptable.norm[1], len(images))
         own = {name: tensor.clone() for name, tensor in self.unadapted.named().items()}
         windows = model.windows if moves_in_passing(policy) else None
@@ -118,13 +122,13 @@ class Watch(nn.Module):
 
 
 def watch_for(
-    on_collapse: OnCollapse | None, model: Branched, norm: Policy, moving: Mapping[str, Tensor], moves: bool
+    on_collapse: OnCollapse, model: Branched, norm: Policy, moving: Mapping[str, Tensor], moves: bool
 ) -> Watch | None:
     """The watch that a policy asks for; none where nothing but statistics `moves`, which cannot collapse."""
-    if on_collapse is not None and on_collapse not in get_args(OnCollapse):
+    if on_collapse not in get_args(OnCollapse):
         known = ", ".join(map(repr, get_args(OnCollapse)))
         raise InputError(f"on_collapse must be one of {known} or None; found {on_collapse!r}")
-    if on_collapse is None or not moves:
+    if not moves:
         return None
     followed = {name: tensor for name, tensor in moving.items() if not name.startswith(("branch.", "memory."))}
     return Watch(on_collapse, number_of_classes(model), followed if moves_buffers(norm) else {}).to(model.mean)

@@ -53,7 +53,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     batches = counted(facts["batches"], "batch", "batches")
     yield "images", f"{facts['images']} in {batches}{_counted(facts['unreadable'], 'left out')}"
     adapted = f"{facts['adapted_batches']} of {batches}, {facts['stepped_batches']} by steps"
-    yield "adapted", adapted + _counted(facts["fallbacks"], "fell back because something was not finite")
+    fell_back = _counted(facts["fallbacks"], "fell back because something was not finite")
+    yield "adapted", adapted + fell_back + _counted(facts["collapses"], "collapsed")
     yield "changed", f"{counted(facts['changed'], 'prediction')}, {facts['changed'] / facts['images']:.1%}"
     yield "confidence", f"{facts['confidence']:.3f}{_source(facts['source_confidence'])}"
     if facts["evidence_in_spreads"] is not None:
