@@ -24,9 +24,9 @@ import torch
 import ncttt
 from ncttt.base.csv_files import write_csv
 from ncttt.base.provenance import origin
-from ncttt.benchmark.streams import order_of
 from ncttt.data.files.imageset import ImageSet
 from ncttt.data.loading import corrupted, load
+from ncttt.data.orders import order_of
 from ncttt.methods import METHODS
 
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")

@@ -13,7 +13,7 @@ from contract import PrototypeToy
 from ncttt import InputError
 from ncttt.adapt.collapse import CHANCE, MARGIN, MENDED, WINDOW, judged, sums_of
 from ncttt.adapt.watch import REST, CollapseWarning
-from ncttt.benchmark.streams import order_of
+from ncttt.data.orders import order_of
 from ncttt.methods import METHODS
 from ncttt.model.norm import statistics
 from ncttt.testing.cases import CLASSES, Case, assert_same, fingerprint, images

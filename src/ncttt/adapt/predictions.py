@@ -91,8 +91,8 @@ def adapt_folders(
         lr: Learning rate, in place of the method's own.
         norm: BatchNorm statistics, in place of the method's own: source, batch, a blend such as blend(0.1), or those of
             a stream such as stream(0.01).
-        on_collapse: What to do when learning has made the predictions worse: reset goes back to the model without what it
-            has learned, freeze stays there, warn says so, none does not watch; by default reset, if the protocol
+        on_collapse: What to do when learning has made the predictions worse: reset goes back to the model without what
+            it has learned, freeze stays there, warn says so, none does not watch; by default reset, if the protocol
             remembers.
         shuffle: Shuffle the images of each folder. By default only folders that are sorted by class are shuffled, if
             the protocol forgets at each folder.

@@ -78,9 +78,9 @@ class Watch(nn.Module):
         windows = model.windows if moves_in_passing(policy) else None
         with self._draws.seeded(0, images.device), snapshot.saved():
             copy_into(live, own)
-            with statistics(model.batch_norms(), policy, windows) as moves:
+            with statistics(model.batch_norms(), policy, windows) as applied:
                 logits = model(images)
-            moves.keep()
+            applied.moves.keep()
             return Unadapted(logits, {name: live[name].clone() for name in own})
 
     def verdict(self, unadapted: Tensor, adapted: Tensor) -> Verdict:
