@@ -12,9 +12,9 @@ from ncttt.base.locks import locked
 # The networks here are tiny: a second thread costs more than it brings, above all when other processes run.
 torch.set_num_threads(1)
 
-# This file, whose name tests/browser/conftest.py has taken when doctests are looked for in it; and a program, which
-# needs what only `make fuzz` installs.
-collect_ignore = ["conftest.py", "fuzz/run.py"]
+# Doctests are not looked for in this file, whose name tests/browser/conftest.py has taken by then, nor in programs that
+# need what only `make fuzz` and `make test-browser` install.
+collect_ignore = ["conftest.py", "fuzz/run.py", "browser/take_screenshot.py", "browser/take_demo_screenshot.py"]
 
 
 @pytest.fixture(scope="session")
