@@ -31,7 +31,7 @@ from ncttt.data.stream import Domain, Stream
 from ncttt.methods import METHODS, Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
-from ncttt.model.calibrated import calibrated
+from ncttt.model.source_facts import calibrated
 from ncttt.zoo.checkpoint import description, load
 
 _origin = lru_cache(maxsize=1)(origin)

@@ -1,10 +1,10 @@
 from . import norm
 from .baked import Baked
 from .branched import Branched, Features, attach
-from .calibrated import calibrated
 from .certainty import certainty_of
 from .features import penultimate_features
 from .snapshot import Snapshot
+from .source_facts import calibrated
 from .taps import Tap
 
 __all__ = [
