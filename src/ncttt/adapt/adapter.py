@@ -99,6 +99,7 @@ class Adapter(StreamModule):
         self._small_batches = SmallBatches(stop == "source", norm is not None, self.protocol.remembers)
         self.model.recent = arguments.recent_for(stop, self.protocol, self.model)
         self.model.windows = arguments.windows_for(self.norm, self.model)
+        self.model.gathered = arguments.gathered_for(self.method, self.protocol, self.model)
         follows = self._small_batches.moves_statistics(self.norm)
         self._moves_statistics = follows or any(map(moves_buffers, self.norm))
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
@@ -235,7 +236,9 @@ class Adapter(StreamModule):
         if unadapted is not None and self.watch is not None and self.watch.resting:
             self.watch.stay(self._state.snapshot, unadapted, len(images))
             return torch.stack([unadapted.logits] * len(steps)), Trace(stopped="resting"), True
-        run = Adaptation(suited, images, self._level(len(images)))
+        gathered = self.model.gathered
+        learned = images if gathered is None else gathered.group(images)
+        run = Adaptation(suited, images, learned, self._level(len(images if learned is None else learned)))
         try:
             with self._draws.seeded(self._state.next_seed(), images.device):
                 rows = [run.logits_at(number) for number in steps]
@@ -253,6 +256,8 @@ class Adapter(StreamModule):
             rows[good:] = [self._unadapted(run)] * (len(rows) - good)
             if self._moves_statistics:  # the prediction has moved them
                 self._state.go_back(before)
+            if gathered is not None:
+                gathered.count.zero_()  # what could not be learned from once cannot be later
         trace = run.trace(fell_back, forgets)
         if not self._has_level and trace.stopped == "steps":
             trace = replace(trace, stopped="no source level")

@@ -16,6 +16,7 @@ from ncttt.base.words import counted
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Recent
+from ncttt.model.gathered import Gathered
 from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing
 from ncttt.model.policies import window_size
 from ncttt.model.snapshot import named_tensors
@@ -105,7 +106,7 @@ def moving_buffers(method: Method, model: Branched, statistics: bool) -> dict[st
     buffers = {f"branch.{name}": buffer for name, buffer in method.buffers(model).items()}
     if model.memory is not None:
         buffers |= {f"memory.{name}": tensor for name, tensor in named_tensors(model.memory).items()}
-    for name, part in (("windows", model.windows), ("recent", model.recent)):
+    for name, part in (("windows", model.windows), ("recent", model.recent), ("gathered", model.gathered)):
         if part is not None:
             buffers |= {f"{name}.{key}": tensor for key, tensor in named_tensors(part).items()}
     if statistics:
@@ -178,6 +179,23 @@ def windows_for(norm: tuple[Policy, Policy], model: Branched) -> nn.ModuleList |
 def recent_for(stop: Stop, protocol: Protocol, model: Branched) -> Recent | None:
     """New room for how certain the source model is of the last images, where a gate can remember them."""
     return Recent().to(model.mean) if stop == "source" and protocol.remembers else None
+
+
+def gathered_for(method: Method, protocol: Protocol, model: Branched) -> Gathered | None:
+    """New room for the images of a method that gathers them."""
+    if not method.gather:
+        return None
+    if not protocol.remembers:
+        raise InputError(
+            f"gather={method.gather} keeps images of a stream to learn from, but the protocol {protocol.name!r} "
+            "remembers none; use protocol='online' or 'continual'"
+        )
+    if model.input_shape is None:
+        raise InputError(
+            f"gather={method.gather} keeps images, so their shape must be known, which a plain module does not tell: "
+            "model = ncttt.attach(net, None, method, images), then ncttt.Adapter(model)"
+        )
+    return Gathered(method.gather, model.input_shape).to(model.mean).eval()
 
 
 def checked_stop(stop: Stop, model: Branched, gradient_norm: Policy) -> Stop:

@@ -25,7 +25,8 @@ class Trace:
     it as on source images), `source level` (the batch's score reached that of source images), `no source level` (all
     steps were taken, because the branch cannot tell source images from others), `guard` (something was not finite, so
     the state before the batch predicted it), `collapsed` (learning had made the predictions worse, so the unadapted
-    model predicted it), `resting` (the unadapted model predicted it, because that was not long ago), `remembered` (the
+    model predicted it), `resting` (the unadapted model predicted it, because that was not long ago), `gathering` (it
+    waits for others to be learned from together), `remembered` (the
     method has a memory and no loss) or `nothing to learn` (the method has no loss, or the batch has fewer than 16
     images behind `stop="source"`). `losses` holds the loss before each step taken, those that the guard undid included.
     Shift scores are means over the batch; None for methods without a score and batches left to the source, and after
@@ -115,17 +116,21 @@ class AdaptableModel:
 
 
 class Adaptation:
-    """One batch on its way: ask for the `logits_at` so many steps, and at the end for the `trace`."""
+    """One batch on its way: ask for the `logits_at` so many steps, and at the end for the `trace`.
 
-    def __init__(self, model: AdaptableModel, images: Tensor, level: float | None):
-        self._model, self._images, self._level = model, images, level
+    `learned` are the images that the steps learn from: the batch itself, or a group that it completes; None where it
+    has to wait for others.
+    """
+
+    def __init__(self, model: AdaptableModel, images: Tensor, learned: Tensor | None, level: float | None):
+        self._model, self._images, self._learned, self._level = model, images, learned, level
         self._losses: list[Tensor] = []
         self._first_score: Tensor | None = None
         self._prediction: Prediction | None = None
         self._moves = Moves()  # of the pass that predicted
         self._lags = self._moved_statistics = False
         without_loss = "nothing to learn" if model.model.memory is None else "remembered"
-        self._stopped = "" if model.optimizer else without_loss
+        self._stopped = ("gathering" if learned is None else "") if model.optimizer else without_loss
 
     def advance(self, steps: int) -> None:
         """Take steps until there are that many, or until the batch scores like source images."""
@@ -152,6 +157,8 @@ class Adaptation:
     def remember(self) -> None:
         """Move the statistics by the batch, and let the method remember it, as it was predicted last."""
         self._moves.keep()
+        if self._model.model.gathered is not None:
+            self._model.model.gathered.keep(self._images)
         if self._model.model.memory is not None and self._prediction is not None:
             self._model.method.remember(self._model.model, self._images, self._prediction)
 
@@ -198,20 +205,24 @@ class Adaptation:
 
     def _objective(self) -> Objective | None:
         method = self._model.method
-        images = shifted_copies(self._images, method.copies, method.mirrored)
+        assert self._learned is not None
+        images = shifted_copies(self._learned, method.copies, method.mirrored)
         objective = method.adaptation_loss(self._model.model, images)
         if objective is None:
             return None
         if not isinstance(objective, Objective) or not _can_be_lowered(objective.loss):
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
-        loss, *others = objective
-        return Objective(loss, *(part if part is None else part[: len(self._images)] for part in others))
+        loss, score, logits = objective
+        score = None if score is None else score[: len(self._learned)]
+        logits = None if logits is None or self._learned is not self._images else logits[: len(self._images)]
+        return Objective(loss, score, logits)
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""
-        if not self._model.same_statistics:
-            return self._model.score(self._images, self._model.norm[0])[1]
+        if not self._model.same_statistics or self._learned is not self._images:
+            assert self._learned is not None
+            return self._model.score(self._learned, self._model.norm[0])[1]
         self.logits()
         return self._prediction.score if self._prediction else None
 

@@ -46,7 +46,8 @@ class SmallBatches:
         of_batch = model.method.learns_from == "batch"
         if of_batch and self._careful and not any(map(moves_buffers, model.norm)):
             return careful(model, images, self._remembers)
-        learns = of_batch and not self._gated and model.optimizer is not None and steps > 0
+        learned = max(images, model.method.gather)
+        learns = of_batch and learned < ENOUGH and not self._gated and model.optimizer is not None and steps > 0
         if learns or any(is_risky(policy, images) for policy in model.norm):
             self._warn(model.norm, images, learns)
         return model
@@ -66,13 +67,16 @@ class SmallBatches:
 
 
 def careful(model: AdaptableModel, images: int, remembers: bool) -> AdaptableModel:
-    """The model with statistics that suit so few images, and without steps where they are very few."""
-    few, most = images < FEW, batch_share(ALONE, images)
+    """The model with statistics that suit so few images, and without steps where they are very few.
+
+    What gathers images keeps its steps, which are on groups, and the statistics of these.
+    """
+    few, most, gathers = images < FEW, batch_share(ALONE, images), model.method.gather > 0
     if few or remembers:
         policy = STREAM if remembers and is_large(model.norm[1], images, most) else ALONE
         first, second = (policy if is_large(each, images, most) else each for each in model.norm)
-        model = replace(model, norm=(first, second))
-    return replace(model, optimizer=None) if few else model
+        model = replace(model, norm=(model.norm[0] if gathers else first, second))
+    return replace(model, optimizer=None) if few and not gathers else model
 
 
 def is_risky(policy: Policy, images: int) -> bool:

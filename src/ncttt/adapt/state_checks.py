@@ -23,6 +23,7 @@ OWN = (
     "model.branch.",
     "model.windows.",
     "model.recent.",
+    "model.gathered.",
     "watch.",
 )
 # Defaults that an adapter overrides, and what training alone uses.

@@ -130,7 +130,8 @@ def watch_for(
         raise InputError(f"on_collapse must be one of {known} or None; found {on_collapse!r}")
     if not moves:
         return None
-    followed = {name: tensor for name, tensor in moving.items() if not name.startswith(("branch.", "memory."))}
+    kept = ("branch.", "memory.", "gathered.")
+    followed = {name: tensor for name, tensor in moving.items() if not name.startswith(kept)}
     return Watch(on_collapse, number_of_classes(model), followed if moves_buffers(norm) else {}).to(model.mean)
 
 

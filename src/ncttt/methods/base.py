@@ -51,7 +51,9 @@ class Method:
     `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
-    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. `added` are the settings that
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. Where batches are small,
+    `gather` lets a stream take its steps on groups of at least so many images, which wait until there are enough, each
+    predicted when it comes; 0 learns from each batch by itself. `added` are the settings that
     it got after checkpoints and rows had been made without them, each with the value that it has there.
     """
 
@@ -73,6 +75,7 @@ class Method:
     auxiliary_weight: float = 1.0
     copies: int = 1
     mirrored: bool = True
+    gather: int = 0
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -85,6 +88,8 @@ class Method:
                 raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
         if not isinstance(self.copies, int) or self.copies < 1:
             raise InputError(f"copies must be a whole number of at least 1; found {self.copies!r}")
+        if isinstance(self.gather, bool) or not isinstance(self.gather, int) or self.gather < 0:
+            raise InputError(f"gather must be a whole number of images, or 0 for none; found {self.gather!r}")
         check_optimizer(self.optimizer)
         for policy in (self.norm,) if isinstance(self.norm, str) else self.norm:
             batch_share(policy)

@@ -30,6 +30,7 @@ class Listing(NamedTuple):
     needs: str = ""
 
 
+ADDED_TO_ALL: Mapping[str, Any] = {"gather": 0}  # settings that every method got later, as they were before
 STRANGER = Listing(float("inf"), "", "", "")
 
 
@@ -84,9 +85,9 @@ def added_to(name: str) -> Mapping[str, Any]:
     """The settings that a method got after rows and checkpoints had been made without them, as they were then.
 
     >>> added_to("clust3"), added_to("source")
-    ({'reduction': 'mean'}, {})
+    ({'gather': 0, 'reduction': 'mean'}, {'gather': 0})
     """
-    return _listed(name).added
+    return {**ADDED_TO_ALL, **_listed(name).added}
 
 
 def needs_of(name: str) -> str:

@@ -179,6 +179,9 @@ class MemoryMethod(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(self, capacity=1, every=1)
+        if self.gather:
+            own = f"{type(self).__name__} learns from its memory, every {self.every} images"
+            raise InputError(f"{own}; leave out gather={self.gather}")
         if not 0 <= self.momentum <= 1:
             raise InputError(f"momentum must be a number from 0 to 1; found {self.momentum!r}")
 

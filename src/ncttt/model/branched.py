@@ -17,6 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
 from ncttt.model.certainty import Recent, measured_certainty
+from ncttt.model.gathered import Gathered
 from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
@@ -53,11 +54,13 @@ class Branched(nn.Module):
         self.classifier = classifier
         self.branch: nn.Module | None = None
         # All in the own model of an `Adapter`: what the method remembers, the source's values of what moves, a window
-        # for each BatchNorm under a window policy, and the last images that the source gate looked at.
+        # for each BatchNorm under a window policy, how certain the source gate was of the last images, and images that
+        # wait for a step.
         self.memory: nn.Module | None = None
         self.source: Mapping[str, Tensor] = {}
         self.windows: nn.ModuleList | None = None
         self.recent: Recent | None = None
+        self.gathered: Gathered | None = None
         if not isinstance(layer, str | Sequence | None):
             raise InputError(f"layer must be a dotted name or several of them; found {layer!r}")
         self.layer = layer if layer is None or isinstance(layer, str) else tuple(layer)
