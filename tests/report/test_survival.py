@@ -95,12 +95,14 @@ def test_a_mean_over_fewer_seeds_is_not_shown():
     assert number(table, "TENT", "Survives") == "2 of 3"
 
 
-def test_other_severities_and_protocols_have_tables_of_their_own():
+def test_other_severities_protocols_and_images_have_tables_of_their_own():
     rows = [*stream_rows(), *stream_rows(severity=3), *stream_rows(protocol="online")]
+    rows += [row | {"key": f"fewer {row['key']}", "images": row["images"] // 2} for row in stream_rows()]
     assert [table.title.split(", ", 1)[1] for table in survival_tables(rows)] == [
-        "severity 3, protocol continual",
-        "severity 5, protocol continual",
-        "severity 5, protocol online",
+        "severity 3, protocol continual, 1000 images a domain",
+        "severity 5, protocol continual, 1000 images a domain",
+        "severity 5, protocol continual, 500 images a domain",
+        "severity 5, protocol online, 1000 images a domain",
     ]
 
 

@@ -69,7 +69,12 @@ def survival_tables(rows: Iterable[Row]) -> list[Table]:
 
 
 def _setup(row: Row) -> Place:
-    return (*(row.get(name) for name in SETUP), (row.get("images") or 0) // len(domains_of(row)))
+    return (*(row.get(name) for name in SETUP), _images(row))
+
+
+def _images(row: Row) -> int:
+    """The number of images in each domain."""
+    return (row.get("images") or 0) // len(domains_of(row))
 
 
 def _stream(row: Row) -> Stream:
@@ -151,4 +156,5 @@ def _source(parts: Sequence[Sequence[Row]], names: Mapping[Column, str]) -> Line
 
 def _title(row: Row) -> str:
     words = [f"{name} {row[name]}" for name in ("severity", "protocol") if row.get(name)]
+    words += [f"{_images(row)} images a domain"] if row.get("images") else []
     return ", ".join([f"Gain (points) over the source model on {short_data(str(row['data']))}", *words])
