@@ -10,7 +10,7 @@ import pytest
 
 import ncttt
 from ncttt import InputError
-from ncttt.benchmark import Tuning, run_cells, tune
+from ncttt.benchmark import Store, Tuning, run_cells, tune
 from ncttt.benchmark.tuning import check_tuning
 from ncttt.benchmark.tuning.run import changed, train_once
 from ncttt.benchmark.tuning.trials import cells_of_trials, combinations, planned, ranked
@@ -49,6 +49,8 @@ BAD = [
     ({"protocol": "offline"}, "no protocol 'offline'"),
     ({"protocol": "mixed"}, "no protocol but an order; write protocol: continual and order: mixed"),
     ({"order": "sorted"}, "no order 'sorted'"),
+    ({"sequence": "twice"}, "no sequence of domains 'twice'"),
+    ({"sequence": "visits(2)+gradual"}, "the sequence 'visits(2)+gradual' is called 'gradual+visits(2)'"),
     ({"constants": "mnist"}, "no constants 'mnist'"),
     ({"method": "tnet"}, "no method 'tnet'; did you mean 'tent'"),
     ({"confirm": 1, "images": None}, "give images"),
@@ -248,6 +250,19 @@ def test_tuning_is_a_function(checkpoint, tmp_path, capsys):
     assert result.failures == []
     (cell,) = result.trials[0].trial.cells
     assert (cell.protocol, cell.order, len(cell.scenarios)) == ("continual", "mixed", 4)
+
+
+def test_settings_can_be_chosen_on_domains_that_come_again(checkpoint, tmp_path):
+    asked = tuning(checkpoint, adapted={"lr": [0.01]}, protocol="continual", sequence="visits(2)")
+    (result,) = tune(asked, tmp_path, executor="here", progress=False).trials
+    (cell,), (still,) = result.trial.cells, result.trial.baseline
+    assert len(cell.scenarios) == 8
+    assert cell.corruptions == [scenario.corruption for scenario in cell.scenarios[4:]]
+    with Store(tmp_path / "trials.sqlite") as store:
+        rows = store.by_key([cell.key, still.key])
+    assert {row["order"] for row in rows.values()} == {"random+visits(2)"}
+    assert result.accuracy == pytest.approx(rows[cell.key]["accuracy"])
+    assert result.gain.mean == pytest.approx(rows[cell.key]["accuracy"] - rows[still.key]["accuracy"])
 
 
 def test_models_are_trained_by_the_function(tmp_path):

@@ -104,3 +104,36 @@ def drift_records(batches: int = 4, images: int = 50) -> list[DriftRecord]:
         signal = (0.0 if drifts else 0.5, drifts)
         found.append(DriftRecord(number, domain, DOMAINS[domain], images, *accuracies, *signal, *took))
     return found
+
+
+METHODS_OF_STREAMS = ("source", "ptbn", "tent", "eata", "rdumb", "sar", "deyo", "roid", "rotta", "nc_ttt", "ttt")
+
+
+def stream_rows(order: str = "random", batch_size: int = 64, corruptions=CORRUPTIONS, domains: int = 15) -> list[dict]:
+    """Eleven methods on one continual stream through all corruptions, 40 images each; the later the better."""
+    found = []
+    for place, name in enumerate(METHODS_OF_STREAMS):
+        parts = {one: 0.4 + 0.03 * place + 0.01 * number for number, one in enumerate(corruptions)}
+        accuracy = (sum(parts.values()) / len(parts)) * (0.8 + 0.03 * math.log2(batch_size))
+        stream = {"protocol": "continual", "order": order, "batch_size": batch_size, "images": 40 * domains}
+        told = {**stream, "accuracy_of_parts": json.dumps(parts)}
+        norm = {"norm": "source"} if name == "source" else BATCH
+        found.append(whole_row(name, "+".join(corruptions), accuracy, 0, columns=told, **norm))
+    return found
+
+
+def right_of(rows: list[dict]) -> dict[str, np.ndarray]:
+    """Predictions of such rows: in every domain the same share is right, in an order of its own."""
+    generator = np.random.default_rng(2)
+    return {row["key"]: generator.random(row["images"]) < row["accuracy"] for row in rows}
+
+
+def batch_size_rows() -> list[dict]:
+    """The same methods on three kinds of streams with five batch sizes."""
+    orders = {"random": 15, "dirichlet(0.1)": 15, "random+visits(2)": 30}
+    return [
+        row
+        for order, domains in orders.items()
+        for size in (1, 4, 16, 64, 128)
+        for row in stream_rows(order, size, domains=domains)
+    ]

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ncttt.report import figures
 
+STREAM = figure_data.stream_rows("random+visits(2)", domains=30)
 EVERY = {
     "method": figures.draw_method,
     "posterior": figures.draw_posterior,
@@ -21,6 +22,8 @@ EVERY = {
     "corruptions": lambda: figures.draw_corruptions(*figure_data.tiles()),
     "reliability": lambda: figures.draw_reliability(figure_data.confidences()),
     "drift": lambda: figures.draw_drift(figure_data.drift_records()),
+    "stream": lambda: figures.draw_stream(STREAM, figure_data.right_of(STREAM)),
+    "batch_sizes": lambda: figures.draw_batch_sizes(figure_data.batch_size_rows()),
 }
 
 

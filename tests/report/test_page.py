@@ -67,6 +67,7 @@ def test_the_table_has_the_mean_over_corruptions_without_clean_images(tmp_path):
         line.one("th").text: dict(zip(names[1:], line.all("td"), strict=True)) for line in table.one("tbody").all("tr")
     }
     assert list(lines) == ["Source", "PTBN", "TENT", "NC-TTT"]
+    assert [line["Needs of the source"].text for line in lines.values()] == ["nothing"] * 3 + ["own training"]
     assert lines["Source"]["Mean"].text == "41.50"
     assert lines["NC-TTT"]["Mean"].text == "64.50"
     assert float(lines["NC-TTT"]["Mean"].attributes["data-value"]) == pytest.approx(64.5)
@@ -157,7 +158,7 @@ def test_filters_are_labelled_and_tables_are_described(tmp_path):
     lines = page.one("section", id="methods").one("tbody").all("tr")
     assert len(lines) == 44
     assert {line.attributes["data-severity"] for line in lines} == {"3", "5"}
-    assert len(page.one("section", id="corruptions").all("table")[0].one("thead").all("th")) == 1 + 2 + 1 + 16
+    assert len(page.one("section", id="corruptions").all("table")[0].one("thead").all("th")) == 2 + 2 + 1 + 16
 
 
 def test_every_chart_has_a_description_and_its_numbers_as_a_table(tmp_path):

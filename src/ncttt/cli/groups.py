@@ -65,6 +65,7 @@ OPTIONS = {
         "protocols",
         "order",
         "orders",
+        "sequence",
         "sequences",
         "batch_size",
         "batch_sizes",

@@ -6,6 +6,7 @@ from .paper import paper_accuracy, paper_rows, paper_table, vs_paper
 from .rendering import render
 from .rendering.terminal import show
 from .significance import Comparison, compare, comparison_table
+from .survival import survival_tables
 from .table import Line, Number, Table
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "render",
     "show",
     "summary_table",
+    "survival_tables",
     "tables",
     "tuning_table",
     "vs_paper",

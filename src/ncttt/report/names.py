@@ -46,6 +46,18 @@ def spelled(corruption: str) -> str:
     return "JPEG" + words[4:] if words.startswith("jpeg") else words[:1].upper() + words[1:]
 
 
+def short_corruptions(names: Iterable[str]) -> dict[str, str]:
+    """Corruptions by their first words, where those tell them apart, for places with little room.
+
+    >>> list(short_corruptions(["jpeg_compression", "gaussian_noise", "gaussian_blur", "fog"]).values())
+    ['JPEG', 'Gaussian noise', 'Gaussian blur', 'Fog']
+    """
+    whole = {name: spelled(name) for name in names}
+    first = {name: text.split()[0] for name, text in whole.items()}
+    twice = {word for word in first.values() if list(first.values()).count(word) > 1}
+    return {name: whole[name] if word in twice else word for name, word in first.items()}
+
+
 def spelled_method(label: str) -> str:
     """A method's label as figures show it; what follows the name stays as it is.
 

@@ -37,6 +37,8 @@ class Tuning:
         constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images.
         protocol: episodic, online or continual.
         order: Order of the images: random, by_class, dirichlet(0.1) or mixed.
+        sequence: How corruptions follow one another: once; or gradual, visits(3) and clean_every(4), joined by +, which
+            make one stream of them.
         batch_size: Number of images in a batch.
         seed: Seed of the draw of combinations, the order of images and the adaptation.
         threads: Number of threads of each cell.
@@ -63,6 +65,7 @@ class Tuning:
     constants: str | None = None
     protocol: str = "episodic"
     order: str = "random"
+    sequence: str = "once"
     batch_size: int = 128
     seed: int = 0
     threads: int = 1

@@ -150,6 +150,7 @@ def grid_of(tuning: Tuning, entry: Entry, fresh: bool) -> Grid:
         constants=tuning.constants,
         protocols=[tuning.protocol],
         orders=[tuning.order],
+        sequences=[tuning.sequence],
         batch_sizes=[tuning.batch_size],
         seeds=[tuning.seed],
         threads=tuning.threads,

@@ -1,4 +1,5 @@
 from .attribution import draw_attribution
+from .batch_sizes import draw_batch_sizes
 from .beta import draw_beta
 from .corruptions import draw_corruptions
 from .drift import draw_drift
@@ -13,6 +14,7 @@ from .samples import draw_samples
 from .shared.request import Request
 from .shared.style import save
 from .shift import draw_shift
+from .stream import draw_stream
 from .tsne import draw_tsne
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "Drawing",
     "Request",
     "draw_attribution",
+    "draw_batch_sizes",
     "draw_beta",
     "draw_corruptions",
     "draw_drift",
@@ -32,6 +35,7 @@ __all__ = [
     "draw_reliability",
     "draw_samples",
     "draw_shift",
+    "draw_stream",
     "draw_tsne",
     "save",
 ]

@@ -81,7 +81,7 @@ FIGURES: Registry[Callable[[Request], Figure]] = Registry("figure", "ncttt.figur
 def listing() -> str:
     """A line for each figure: its name, what it shows, what it needs.
 
-    >>> print(listing().splitlines()[-2])
+    >>> print(listing().splitlines()[-4])
     reliability: confidence against accuracy [model]
     """
     return "\n".join(_listed(name) for name in FIGURES)

@@ -19,10 +19,11 @@ from ncttt.report.page.names import short_data
 from ncttt.report.page.origin import Settings, about, grids_of, settings_of
 from ncttt.report.page.setups import setups_of
 from ncttt.report.page.severities import Severities, severities_of
-from ncttt.report.page.takeaways import takeaways
+from ncttt.report.page.takeaways import of_survival, takeaways
 from ncttt.report.page.verdicts import Verdict
 from ncttt.report.page.words import listed
 from ncttt.report.paper.comparison import vs_paper
+from ncttt.report.survival import survival_tables
 from ncttt.report.table import Number, Table, best_in_bold
 
 LABELS = {"data": "Data", **{name: name.replace("_", " ").capitalize() for name in AXES}, "checkpoint": "Model"}
@@ -107,6 +108,7 @@ class Page:
     settings: tuple[Settings, ...]
     grids: tuple[str, ...]
     paper: tuple[Table, ...]
+    survival: tuple[Table, ...]
 
     @property
     def filters(self) -> list[Facet]:
@@ -114,6 +116,11 @@ class Page:
         names = dict.fromkeys(line.name for view in self.views for line in view.setup.lines)
         several = [facet for facet in self.varying if facet.name != "checkpoint"]
         return [*several, Facet("method", "Method", tuple(names))] if len(names) > 1 else several
+
+    @property
+    def survivors(self) -> str:
+        """Who survives most streams, in a sentence."""
+        return of_survival(self.survival)
 
     @property
     def has_intervals(self) -> bool:
@@ -152,6 +159,7 @@ def collect(rows: Sequence[Row], title: str | None, evidence: Evidence) -> Page:
         tuple(settings_of(rows)),
         tuple(grids_of(rows)),
         tuple(_paper(rows)),
+        tuple(survival_tables(rows)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ncttt.data.corruptions import CLEAN
 from ncttt.report.accuracy import Row
-from ncttt.report.names import Column
+from ncttt.report.names import Column, needs_of
 from ncttt.report.page.names import short_data
 from ncttt.report.shares import Share
 from ncttt.report.table import Number
@@ -37,6 +37,11 @@ class MethodLine:
     def model(self) -> str:
         """The name of its checkpoint."""
         return self.facets["checkpoint"]
+
+    @property
+    def needs(self) -> str:
+        """What its method needs of the source."""
+        return needs_of(self.column.method)
 
     @property
     def milliseconds(self) -> float | None:

@@ -28,6 +28,7 @@ from ncttt.report.page.names import short_data
 from ncttt.report.page.verdicts import Verdict
 from ncttt.report.palette import ON_DARK, SERIES
 from ncttt.report.rendering import render
+from ncttt.report.survival import survival_tables
 from ncttt.report.table import Table, cell_text
 
 PAGE = "index.html"
@@ -153,6 +154,7 @@ def _table_files(rows: Sequence[Row]) -> dict[str, str]:
     every: list[Table] = []
     for data in sorted({row["data"] for row in rows}):
         every += tables([row for row in rows if row["data"] == data])
+    every += survival_tables(rows)
     texts = {f"tables.{ending}": render(every, form) for form, ending in ENDINGS.items()}
     names = ["tables.csv"] if len(every) == 1 else [f"tables-{number}.csv" for number in range(1, len(every) + 1)]
     return texts | {name: render(table, "csv") for name, table in zip(names, every, strict=True)}

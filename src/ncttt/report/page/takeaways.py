@@ -10,7 +10,9 @@ from ncttt.report.page.evidence import Stream
 from ncttt.report.page.lines import MethodLine, Setup
 from ncttt.report.page.severities import Severities
 from ncttt.report.page.words import listed, percent, points
-from ncttt.report.table import average
+from ncttt.report.table import Table, average
+
+NAMED = 3  # methods in the sentence of a table
 
 
 def hero_of(setup: Setup) -> MethodLine | None:
@@ -118,6 +120,14 @@ def of_drifts(drifts: Sequence[Drift]) -> str:
     return (
         f"The mean shift score of {drifts[0].line.name} goes from {before:.3f} to {after:.3f} (1 is like the source)."
     )
+
+
+def of_survival(tables: Sequence[Table]) -> str:
+    """The methods that survive most streams of the first table, which has them first."""
+    if not tables:
+        return ""
+    (first, count), *others = [(line.name, line.cells[1]) for line in tables[0].lines[:NAMED]]
+    return f"{listed([f'{first} survives {count} streams', *(f'{name} {own}' for name, own in others)])}."
 
 
 def takeaways(

@@ -24,6 +24,7 @@ class Request:
     Attributes:
         rows: Of a benchmark: its store, or a CSV of it.
         where: Use only rows whose columns have these values, as in --where.severity 5.
+        window: Number of images of a moving mean along a stream; by default a quarter of a domain.
         trials: File with what `ncttt tune --json` printed.
         method: That of the rows (nc_ttt by default), or one in place of the model's own.
         model: Zoo name or folder; by default the zoo's model for NC-TTT on this data.
@@ -38,6 +39,7 @@ class Request:
 
     rows: str | None = None
     where: dict[str, Any] | None = None
+    window: int | None = None
     trials: str | None = None
     method: str | None = None
     model: str | None = None

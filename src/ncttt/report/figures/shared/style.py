@@ -98,10 +98,11 @@ def legend_below(
     names: Sequence[str],
     markerscale: float = 1.0,
     columns: int | None = None,
+    title: str | None = None,
 ) -> None:
     """Explain the signs below all panels, where they cover nothing: in one row, or in so many columns."""
-    columns = columns or len(names)
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, markerscale=markerscale)
+    options: dict[str, Any] = {"title": title, "title_fontsize": TICK_SIZE, "markerscale": markerscale}
+    figure.legend(handles, names, loc="outside lower center", ncols=columns or len(names), **options)
 
 
 def save(figure: Figure, folder: str | Path, name: str) -> tuple[Path, Path]:
