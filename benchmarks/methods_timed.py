@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import torch
 from torch import Tensor, nn
-from torch_ttt_engines import adapting
+from torch_ttt_adapting import AS_PEER, Work, adapting
 
 import ncttt
 from ncttt.methods.lame import AFFINITIES
@@ -20,7 +20,16 @@ VARIANTS = {
     "ttt": [{}, {"head": "pooled"}],
     "memo": [{"views": 4}],  # of 32, which are for single images: a hundred would need them all in memory together
 }
-PEERS = {"tent": "tent", "ttt": "ttt", "ttt pooled": "ttt", "ttt_plus": "ttt_pp"}
+PEERS = {
+    "tent": "tent",
+    "ttt": "ttt",
+    "ttt pooled": "ttt",
+    "ttt_plus": "ttt_pp",
+    "eata": "eata",
+    "deyo": "deyo",
+    "memo 4": "memo",
+    "actmad": "actmad",
+}
 EQUAL = "Adapter, as the peer"
 SAME_HEAD, OWN_HEAD = "torch-ttt", "torch-ttt, its own head"
 LAYER = "layer2"
@@ -70,18 +79,19 @@ def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
     peer = PEERS.get(label)
     if peer is None or find_spec("torch_ttt") is None:
         return
-    # TTT's engine keeps the source statistics, and it takes a head: so it can be given the same work, or its own.
-    equal = ncttt.Adapter(model, method, norm="source") if peer == "ttt" else adapter
-    yield Timed(label, EQUAL, equal)
+    method = replace(method, **AS_PEER.get(peer, {}))
+    yield Timed(label, EQUAL, ncttt.Adapter(model, method))
+    normalised = lambda images: ((images - model.mean) / model.std).contiguous()  # noqa: E731
+    # TTT's engine takes a head: so it can be given the same work, or its own.
     for way, head in {SAME_HEAD: model.branch, OWN_HEAD: None}.items() if peer == "ttt" else [(SAME_HEAD, None)]:
-        parts = [None if part is None else as_it_comes(part) for part in (model.classifier, head)]
+        net, own_head = (None if part is None else as_it_comes(part) for part in (model.classifier, head))
         try:
-            engine = adapting(peer, parts[0], model.layers[-1], first, method.steps, method.lr, parts[1])
-            engine(first)
+            engine = adapting(peer, Work(net, model, method, normalised(first), own_head))
+            engine(normalised(first))
         except Exception as error:  # whatever the peer raises is what we report
             print(f"torch-ttt's {peer} is left out: {type(error).__name__}: {error}", file=sys.stderr)
             continue
-        yield Timed(label, way, engine, lambda images: ((images - model.mean) / model.std).contiguous())
+        yield Timed(label, way, engine, normalised)
 
 
 def as_it_comes(part: nn.Module) -> nn.Module:
