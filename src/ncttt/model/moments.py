@@ -5,9 +5,11 @@ layer's buffers, `(B, C, 1, ...)` of each image. Variances are biased.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import Function, once_differentiable
 from torch.nn.modules.batchnorm import _BatchNorm
 
 Moments = tuple[Tensor, Tensor]
@@ -28,10 +30,7 @@ def buffer_moments(layer: _BatchNorm, features: Tensor, now: Callable[[Tensor], 
 
 def batch_moments(features: Tensor) -> Moments:
     """Those of all values of a channel."""
-    axes = [axis for axis in range(features.ndim) if axis != 1]
-    # Two plain means are several times faster here than torch.var_mean.
-    mean = features.mean(axes, keepdim=True)
-    return mean, (features - mean).square().mean(axes, keepdim=True)
+    return _moments(features, [axis for axis in range(features.ndim) if axis != 1])
 
 
 def image_moments(features: Tensor) -> Moments:
@@ -39,8 +38,7 @@ def image_moments(features: Tensor) -> Moments:
     axes = list(range(2, features.ndim))
     if not axes:  # PyTorch takes no axes for all of them
         return features, torch.zeros_like(features)
-    mean = features.mean(axes, keepdim=True)
-    return mean, (features - mean).square().mean(axes, keepdim=True)
+    return _moments(features, axes)
 
 
 def pooled(means: Tensor, variances: Tensor) -> Moments:
@@ -88,6 +86,29 @@ def as_source(layer: _BatchNorm, features: Tensor, moments: Moments) -> Tensor:
     mean, var = moments
     scale = ((source_var + layer.eps) / (var + layer.eps)).sqrt()
     return torch.addcmul(source_mean - mean * scale, features.to(source_mean.dtype), scale).to(features.dtype)
+
+
+class _Moments(Function):
+    """Mean and variance along axes, whose gradient is one pass over the features; PyTorch's own takes six."""
+
+    @staticmethod
+    def forward(context: Any, features: Tensor, axes: list[int]) -> Moments:
+        # Two plain means are several times faster here than torch.var_mean.
+        mean = features.mean(axes, keepdim=True)
+        context.save_for_backward(features, mean)
+        return mean, (features - mean).square_().mean(axes, keepdim=True)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, mean_gradient: Tensor, var_gradient: Tensor) -> tuple[Tensor, None]:
+        features, mean = context.saved_tensors
+        values = features.numel() // mean.numel()
+        slope = var_gradient * (2 / values)
+        return torch.addcmul(mean_gradient / values - slope * mean, features, slope), None
+
+
+def _moments(features: Tensor, axes: list[int]) -> Moments:
+    return _Moments.apply(features, axes)  # type: ignore[return-value]
 
 
 def _soft(values: Tensor, threshold: Tensor) -> Tensor:
