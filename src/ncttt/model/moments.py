@@ -4,7 +4,7 @@ Moments are a pair (mean, variance) that broadcasts over features `(B, C, ...)`:
 layer's buffers, `(B, C, 1, ...)` of each image. Variances are biased.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,9 +28,18 @@ def buffer_moments(layer: _BatchNorm, features: Tensor, now: Callable[[Tensor], 
     return now(layer.running_mean).view(shape), now(layer.running_var).view(shape)
 
 
+def moments_along(features: Tensor, axes: Sequence[int]) -> Moments:
+    """Mean and biased variance along axes, which stay as axes of size one.
+
+    >>> moments_along(torch.tensor([[0.0, 2.0], [2.0, 2.0]]), [0])
+    (tensor([[1., 2.]]), tensor([[1., 0.]]))
+    """
+    return _Moments.apply(features, axes)  # type: ignore[return-value]
+
+
 def batch_moments(features: Tensor) -> Moments:
     """Those of all values of a channel."""
-    return _moments(features, [axis for axis in range(features.ndim) if axis != 1])
+    return moments_along(features, [axis for axis in range(features.ndim) if axis != 1])
 
 
 def image_moments(features: Tensor) -> Moments:
@@ -38,7 +47,7 @@ def image_moments(features: Tensor) -> Moments:
     axes = list(range(2, features.ndim))
     if not axes:  # PyTorch takes no axes for all of them
         return features, torch.zeros_like(features)
-    return _moments(features, axes)
+    return moments_along(features, axes)
 
 
 def pooled(means: Tensor, variances: Tensor) -> Moments:
@@ -92,11 +101,11 @@ class _Moments(Function):
     """Mean and variance along axes, whose gradient is one pass over the features; PyTorch's own takes six."""
 
     @staticmethod
-    def forward(context: Any, features: Tensor, axes: list[int]) -> Moments:
+    def forward(context: Any, features: Tensor, axes: Sequence[int]) -> Moments:
         # Two plain means are several times faster here than torch.var_mean.
-        mean = features.mean(axes, keepdim=True)
+        mean = features.mean(list(axes), keepdim=True)
         context.save_for_backward(features, mean)
-        return mean, (features - mean).square_().mean(axes, keepdim=True)
+        return mean, (features - mean).square_().mean(list(axes), keepdim=True)
 
     @staticmethod
     @once_differentiable
@@ -105,10 +114,6 @@ class _Moments(Function):
         values = features.numel() // mean.numel()
         slope = var_gradient * (2 / values)
         return torch.addcmul(mean_gradient / values - slope * mean, features, slope), None
-
-
-def _moments(features: Tensor, axes: list[int]) -> Moments:
-    return _Moments.apply(features, axes)  # type: ignore[return-value]
 
 
 def _soft(values: Tensor, threshold: Tensor) -> Tensor:
