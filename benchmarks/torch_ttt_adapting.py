@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch_ttt_engines import engine_class
 
 import ncttt
+from ncttt.methods.eata import FisherMatrix
 from ncttt.methods.memo.augmix import augmix
 from ncttt.methods.ttt_plus.views import Views
 
@@ -98,8 +99,9 @@ def ttt_pp(kind: Any, work: Work) -> Any:
 
 def eata(kind: Any, work: Work) -> Any:
     """EATA with our Fisher matrix and thresholds, and the batch's statistics."""
-    moved = work.method.parameters(work.model)
-    pieces = work.model.branch.diagonal.split([parameter.numel() for parameter in moved.values()])
+    moved, branch = work.method.parameters(work.model), work.model.branch
+    assert isinstance(branch, FisherMatrix)
+    pieces = branch.diagonal.split([parameter.numel() for parameter in moved.values()])
     fishers = {name: (piece, moved[name].detach().clone()) for name, piece in zip(moved, pieces, strict=True)}
     margins = {"e_margin": work.method.margin * _highest_entropy(work), "d_margin": work.method.redundancy}
     engine = kind(work.net, **margins, fisher_alpha=work.method.alpha, fishers=fishers, **work.options).eval()

@@ -101,16 +101,17 @@ class _Moments(Function):
     """Mean and variance along axes, whose gradient is one pass over the features; PyTorch's own takes six."""
 
     @staticmethod
-    def forward(context: Any, features: Tensor, axes: Sequence[int]) -> Moments:
+    def forward(ctx: Any, features: Tensor, axes: Sequence[int]) -> Moments:
         # Two plain means are several times faster here than torch.var_mean.
         mean = features.mean(list(axes), keepdim=True)
-        context.save_for_backward(features, mean)
+        ctx.save_for_backward(features, mean)
         return mean, (features - mean).square_().mean(list(axes), keepdim=True)
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, mean_gradient: Tensor, var_gradient: Tensor) -> tuple[Tensor, None]:
-        features, mean = context.saved_tensors
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        features, mean = ctx.saved_tensors
+        mean_gradient, var_gradient = grad_outputs
         values = features.numel() // mean.numel()
         slope = var_gradient * (2 / values)
         return torch.addcmul(mean_gradient / values - slope * mean, features, slope), None
