@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import Function, once_differentiable
+from torch.autograd.function import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
 Moments = tuple[Tensor, Tensor]
@@ -108,10 +108,9 @@ class _Moments(Function):
         return mean, (features - mean).square_().mean(list(axes), keepdim=True)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         features, mean = ctx.saved_tensors
-        mean_gradient, var_gradient = grad_outputs
+        mean_gradient, var_gradient = gradients
         values = features.numel() // mean.numel()
         slope = var_gradient * (2 / values)
         return torch.addcmul(mean_gradient / values - slope * mean, features, slope), None
