@@ -8,7 +8,8 @@ by another forward after the last step. What else differs from what their names 
 - EATA's `compute_fishers` raises a TypeError; the Fisher matrix is given to it here, ours.
 - DeYO's weights have a gradient, which those of the paper do not.
 - MEMO raises a TypeError on a network with BatchNorm2d, because its function for these layers is not bound to them; it
-  is here. Its own augmentations need torchvision; it gets our AugMix.
+  is here. The batch's part of the statistics has no gradient, which ours has. Its own augmentations need torchvision;
+  it gets our AugMix.
 - ActMAD reads a layer's output after the forward, so after an in-place ReLU has changed it.
 - MEMO and ActMAD print in every step, which is hidden here.
 - TTT++ reads a linear layer, and its own augmentations need torchvision; with ours both sides make the same views.
