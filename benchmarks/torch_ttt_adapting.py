@@ -16,6 +16,7 @@ by another forward after the last step. What else differs from what their names 
 """
 
 import io
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -41,6 +42,11 @@ AS_PEER: dict[str, dict[str, Any]] = {
     "memo": {"optimizer": "adam"},
     "actmad": {"optimizer": "adam"},
 }
+# What an engine raises when it is used as documented, and what stands in for it here.
+MENDED = {
+    "eata": "compute_fishers raises a TypeError; it gets our Fisher matrix",
+    "memo": "a forward through BatchNorm2d raises a TypeError; its function is bound to the layers",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Work:
 
 def adapting(name: str, work: Work) -> Callable[[Tensor], Any]:
     """The engine of that name, which adapts to a batch of normalised images and forgets it afterwards."""
+    if name in MENDED:
+        print(f"torch-ttt's {name} is mended: {MENDED[name]}", file=sys.stderr)
     with redirect_stdout(io.StringIO()):
         engine = ENGINES[name](engine_class(name), work)
     return hushed(engine) if name in ("memo", "actmad") else engine
