@@ -1,15 +1,17 @@
 """What each method costs: time per image through `Adapter` and `predict_at`, peak memory, and against torch-ttt.
 
-    python benchmarks/methods.py --out results/speed/methods [--quick]
+    python benchmarks/methods.py --out results/speed/methods [--images 1000] [--batch 128] [--threads 1] [--quick]
 
-Digits and 1,000 test images of CIFAR-10, each under three corruptions at severity 5. Every method adapts to all of them
+Digits and test images of CIFAR-10, each under three corruptions at severity 5. Every method adapts to all of them
 through `Adapter`, in four steps at most; on every third batch `predict_at`, and the engines of the same name of the
 package torch-ttt if it is installed, take their turns, too, in reverse on every other of these. Medians over batches
-count, for a peer that of its ratio to our `Adapter` on the same batch, with equal steps. Each library is used as its
-documentation says: the peer gets the network in PyTorch's usual layout, ours chooses its own. TTT's peer keeps the
-source statistics, so ours does there, too; it is timed with our rotation head, which is equal work, and with the
-shallow one that it makes by itself. Peak memory is measured in processes of their own (Linux only). CIFAR-10 is seen by
-the zoo's models, digits by an untrained network, which changes nothing in these figures.
+count, for a peer that of its ratio to our `Adapter` on the same batch. Times are processor time, so that other
+processes on the machine disturb them little. Each library is used as its documentation says: the peer gets the network
+in PyTorch's usual layout, ours chooses its own. Both sides do equal work: the same steps, views, parameters that move
+and optimizer, Adam; `torch_ttt_adapting.py` lists what differs. TTT's peer is timed with our rotation head, which is
+equal work, and with the shallow one that it makes by itself. Peak memory is measured in processes of their own (Linux
+only). The networks are the zoo's, TTT-MAE's is a vision transformer; methods for which the zoo has no model get a
+branch that is not trained, which changes nothing in these figures.
 `--quick` takes two batches of digits under one corruption.
 """
 
@@ -23,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from cost import seconds
 from methods_timed import EQUAL, OWN_HEAD, SAME_HEAD, Timed, all_methods, timed_ways
 from torch import Tensor
 
-from adapt import seconds
 from ncttt.base.provenance import origin
 from ncttt.data import batches, load
 
@@ -39,7 +41,7 @@ Row = dict[str, Any]
 def corrupted_batches(name: str, corruption: str, options: argparse.Namespace) -> Iterator[Tensor]:
     """Whole batches of the first images of the test split."""
     data = load(name, "test", options.root if name == "cifar10" else None, corruption=corruption, severity=5)
-    count = min(len(data), 2 * options.batch if options.quick else 1000)
+    count = min(len(data), 2 * options.batch if options.quick else options.images)
     for images, _ in batches(data.subset(range(count)), options.batch, drop_last=True):
         yield images
 
@@ -80,6 +82,7 @@ def measure_set(name: str, options: argparse.Namespace) -> list[Row]:
 def peak_memory(label: str, name: str, options: argparse.Namespace) -> float:
     """Peak MiB of a fresh process that adapts to two batches, network and images included."""
     command = [sys.executable, __file__, "--memory-of", label, "--sets", name, "--batch", str(options.batch)]
+    command += ["--threads", str(options.threads)]
     if options.root is not None:
         command += ["--root", str(options.root)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
@@ -121,17 +124,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="path of the .md and .csv without the ending; printed only by default")
     parser.add_argument("--sets", nargs="+", choices=("digits", "cifar10"), default=["digits", "cifar10"])
     parser.add_argument("--methods", nargs="+", choices=all_methods(), help="all by default")
-    parser.add_argument("--batch", type=int, default=100)
+    parser.add_argument("--images", type=int, default=1000, help="of each set under each corruption, in whole batches")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--root", help="where CIFAR-10 lies; default as in `ncttt data get`")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     if options.memory_of:
         print(memory_of(options.memory_of, options))
         return
     sets = ["digits"] if options.quick else options.sets
     rows = [row for name in sets for row in measure_set(name, options)]
-    facts = {"batch": options.batch, "threads": torch.get_num_threads(), **origin()}
+    facts = {"images": options.images, "batch": options.batch, "threads": torch.get_num_threads(), **origin()}
     print(table(rows, facts))
     if options.out:
         options.out.with_suffix(".md").write_text(table(rows, facts))

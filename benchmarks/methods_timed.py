@@ -8,19 +8,35 @@ from importlib.util import find_spec
 
 import torch
 from torch import Tensor, nn
-from torch_ttt_engines import adapting
+from torch_ttt_adapting import AS_PEER, Work, adapting
 
 import ncttt
 from ncttt.methods.lame import AFFINITIES
 
-ZOO = {"nc_ttt": "ncttt", "ttt": "ttt", "ttt_plus": "ttt-plus", "clust3": "clust3", "ttt_flow": "ttt-flow"}
+ZOO = {
+    "nc_ttt": "cifar10-small-ncttt",
+    "ttt": "cifar10-small-ttt",
+    "ttt_plus": "cifar10-small-ttt-plus",
+    "clust3": "cifar10-small-clust3",
+    "ttt_flow": "cifar10-small-ttt-flow",
+    "ttt_mae": "cifar10-vit-ttt-mae",
+}
 VARIANTS = {
     "lame": [{"affinity": kind} for kind in AFFINITIES],
     "tent": [{}, {"returns": "before"}],
     "ttt": [{}, {"head": "pooled"}],
     "memo": [{"views": 4}],  # of 32, which are for single images: a hundred would need them all in memory together
 }
-PEERS = {"tent": "tent", "ttt": "ttt", "ttt pooled": "ttt", "ttt_plus": "ttt_pp"}
+PEERS = {
+    "tent": "tent",
+    "ttt": "ttt",
+    "ttt pooled": "ttt",
+    "ttt_plus": "ttt_pp",
+    "eata": "eata",
+    "deyo": "deyo",
+    "memo 4": "memo",
+    "actmad": "actmad",
+}
 EQUAL = "Adapter, as the peer"
 SAME_HEAD, OWN_HEAD = "torch-ttt", "torch-ttt, its own head"
 LAYER = "layer2"
@@ -51,8 +67,11 @@ def all_methods() -> dict[str, ncttt.Method]:
     }
 
 
-def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
-    """The ways of one method; those that the network or the peer cannot do are reported and left out."""
+def timed_ways(label: str, data: str, first: Tensor, steps: int = STEPS) -> Iterator[Timed]:
+    """The ways of one method, in so many steps at most.
+
+    Those that the network or the peer cannot do are reported and left out.
+    """
     method = all_methods()[label]
     try:
         model = model_for(method, data)
@@ -60,7 +79,7 @@ def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
         print(f"{label} is left out: {error}", file=sys.stderr)
         return
     method = model.method if method.has_branch else method
-    method = replace(method, steps=min(method.steps, STEPS))
+    method = replace(method, steps=min(method.steps, steps))
     model.calibrate([first])
     # What learns from past images learns nothing where they are forgotten.
     adapter = ncttt.Adapter(model, method, protocol="online" if method.learns_from == "memory" else "episodic")
@@ -70,18 +89,20 @@ def timed_ways(label: str, data: str, first: Tensor) -> Iterator[Timed]:
     peer = PEERS.get(label)
     if peer is None or find_spec("torch_ttt") is None:
         return
-    # TTT's engine keeps the source statistics, and it takes a head: so it can be given the same work, or its own.
-    equal = ncttt.Adapter(model, method, norm="source") if peer == "ttt" else adapter
-    yield Timed(label, EQUAL, equal)
+    method = replace(method, **AS_PEER.get(peer, {}))
+    yield Timed(label, EQUAL, ncttt.Adapter(model, method))
+    normalised = lambda images: ((images - model.mean) / model.std).contiguous()  # noqa: E731
+    # TTT's engine takes a head: so it can be given the same work, or its own.
     for way, head in {SAME_HEAD: model.branch, OWN_HEAD: None}.items() if peer == "ttt" else [(SAME_HEAD, None)]:
-        parts = [None if part is None else as_it_comes(part) for part in (model.classifier, head)]
         try:
-            engine = adapting(peer, parts[0], model.layers[-1], first, method.steps, method.lr, parts[1])
-            engine(first)
+            own_head = None if head is None else as_it_comes(head)
+            work = Work(as_it_comes(model.classifier), model, method, normalised(first), own_head)
+            engine = adapting(peer, work)
+            engine(normalised(first))
         except Exception as error:  # whatever the peer raises is what we report
             print(f"torch-ttt's {peer} is left out: {type(error).__name__}: {error}", file=sys.stderr)
             continue
-        yield Timed(label, way, engine, lambda images: ((images - model.mean) / model.std).contiguous())
+        yield Timed(label, way, engine, normalised)
 
 
 def as_it_comes(part: nn.Module) -> nn.Module:
@@ -90,19 +111,16 @@ def as_it_comes(part: nn.Module) -> nn.Module:
 
 
 def model_for(method: ncttt.Method, data: str) -> ncttt.Branched:
-    """The zoo's model for CIFAR-10, an untrained network for digits, with a branch of the method's own form."""
+    """The zoo's model for the set, with a branch of the method's own form, which is trained where the zoo's fits."""
     torch.manual_seed(0)
-    net, layer = ncttt.models.small(num_classes=10), LAYER
-    if data == "cifar10":
-        trained = f"cifar10-small-{ZOO.get(method.name, 'source')}"
-        model = ncttt.load(trained if trained in ncttt.zoo.names() else "cifar10-small-source")
-        if not method.has_branch or _same_branch(model.method, method):
-            return model
-        net = model.classifier
-    if method.has_branch and not method.needs_training():
-        return ncttt.calibrated(net, method, [torch.rand(64, 3, 32, 32)])
-    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return ncttt.attach(net, layer, method, torch.rand(2, 3, 32, 32)).eval()
+    trained = ZOO.get(method.name, "cifar10-small-source") if data == "cifar10" else "digits-small-ncttt"
+    model = ncttt.load(trained)
+    if not method.has_branch or _same_branch(model.method, method):
+        return model
+    if not method.needs_training():
+        return ncttt.calibrated(model, method, [torch.rand(64, 3, 32, 32)])
+    normalisation = {name: getattr(model, name).flatten().tolist() for name in ("mean", "std")}
+    return ncttt.attach(model.classifier, LAYER, method, torch.rand(2, 3, 32, 32), **normalisation).eval()
 
 
 def _same_branch(one: ncttt.Method, other: ncttt.Method) -> bool:

@@ -1,21 +1,19 @@
 """The engines of the package torch-ttt, one at a time and without torchvision.
 
 Its registry imports every engine as soon as one is asked for, some of which need torchvision or einops. While an engine
-is imported here, a registry that imports nothing stands in, and for torchvision a module with the one function that is
-called at test time: quarter turns, by `torch.rot90`, which is cheaper than the resampling that it replaces.
+is imported here, a registry that imports nothing stands in, for torchvision a module with the one function that is
+called at test time: quarter turns, by `torch.rot90`, which is cheaper than the resampling that it replaces; and for
+einops the two rearrangements that cut images into patches and put them together, in PyTorch's own words.
 """
 
 import importlib
 import sys
-from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import torch
-from torch import Tensor, nn
-
-from ncttt.methods.ttt_plus.views import Views
+from torch import Tensor
 
 NAMES = {
     "tent": "TentEngine",
@@ -34,30 +32,6 @@ def engine_class(name: str) -> Any:
         return getattr(importlib.import_module(f"torch_ttt.engine.{name}_engine"), NAMES[name])
 
 
-def adapting(
-    name: str, net: nn.Module, layer: str, images: Tensor, steps: int, lr: float, head: nn.Module | None = None
-) -> Callable[[Tensor], Any]:
-    """An engine that adapts a network to a batch, as its documentation says, and forgets afterwards.
-
-    `head` is TTT's rotation head; without one the engine makes its own, which is shallow.
-    """
-    options = {"optimization_parameters": {"lr": lr, "num_steps": steps}}
-    kind = engine_class(name)
-    if name == "tent":
-        engine = kind(net, **options).eval()
-        engine.model.train()  # it does nothing about the source statistics that evaluation mode brings back
-        return engine
-    if name == "ttt":
-        engine = kind(net, layer, head, **options)
-        engine(images)  # in training mode, which builds a head where none was given
-        return engine.eval()
-    # Its own augmentations need torchvision; with ours both sides make the same views. It reads a linear layer.
-    linear = [part for part, module in net.named_modules() if isinstance(module, nn.Linear)][-1]
-    engine = kind(net, linear, contrastive_transform=Views(), **options)
-    engine.compute_statistics([(images,)])
-    return engine.eval()
-
-
 def _stand_ins() -> dict[str, ModuleType]:
     registry = ModuleType("torch_ttt.engine_registry")
     registry.EngineRegistry = SimpleNamespace(register=lambda name: lambda engine: engine)  # type: ignore[attr-defined]
@@ -67,4 +41,13 @@ def _stand_ins() -> dict[str, ModuleType]:
     transforms.functional = functional  # type: ignore[attr-defined]
     torchvision = ModuleType("torchvision")
     torchvision.transforms = transforms  # type: ignore[attr-defined]
-    return {part.__name__: part for part in (registry, torchvision, transforms, functional)}
+    einops = ModuleType("einops")
+    einops.rearrange = _rearranged  # type: ignore[attr-defined]
+    return {part.__name__: part for part in (registry, torchvision, transforms, functional, einops)}
+
+
+def _rearranged(images: Tensor, pattern: str, ph: int, pw: int) -> Tensor:
+    """Images cut into `ph` x `pw` patches `(B, patches, C, h, w)`, or such patches put together."""
+    if pattern.startswith("b c"):
+        return images.unflatten(3, (pw, -1)).unflatten(2, (ph, -1)).permute(0, 2, 4, 1, 3, 5).flatten(1, 2)
+    return images.unflatten(1, (ph, pw)).permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)

@@ -64,6 +64,10 @@ METHODS = {
     "deyo": ncttt.DeYO(steps=2, lr=1e-2, margin=1.0, least_drop=-1.0),
     "roid": ncttt.ROID(steps=2, lr=1e-2),
     "memo": ncttt.MEMO(steps=2, lr=1e-2, views=2),
+    "cotta": ncttt.CoTTA(steps=2, lr=1e-2, views=2),
+    "rotta": ncttt.RoTTA(steps=2, lr=1e-2, capacity=16, every=16),
+    "note": ncttt.NOTE(steps=2, lr=1e-2, capacity=16, every=16),
+    "actmad": ncttt.ActMAD(steps=2, lr=1e-2),
 }
 
 
@@ -76,6 +80,7 @@ def logits_of(adapter: ncttt.Adapter, batches: int = 4) -> torch.Tensor:
 @pytest.mark.parametrize("name", METHODS)
 def test_adapters_of_several_threads_do_not_disturb_one_another(name, protocol, threads):
     model = attached("resnet", METHODS[name])
+    model.calibrate([images(32, seed=9)])
     made = lambda seed: ncttt.Adapter(model, protocol=protocol, seed=seed)  # noqa: E731
     expected = [logits_of(made(seed)) for seed in range(threads)]
     torch.manual_seed(5)

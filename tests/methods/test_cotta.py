@@ -11,7 +11,8 @@ import teacher_checks
 from ncttt import InputError
 from ncttt.methods import cotta
 from ncttt.methods.settings import method_from, settings_of
-from ncttt.methods.shared_augment import blurred, gamma, strong_views, warped
+from ncttt.methods.shared_augment import blurred, strong_views, warped
+from ncttt.methods.shared_colours import gamma
 from ncttt.testing.cases import attached, images, resnet
 
 

@@ -9,6 +9,7 @@ from PIL import Image, ImageEnhance
 from torch.nn import functional as F
 
 from ncttt import InputError
+from ncttt.methods import shared_colours
 from ncttt.methods.ttt_plus import views
 from ncttt.methods.ttt_plus.views import Views, two_views
 
@@ -61,9 +62,9 @@ def test_an_image_that_no_box_fits_is_taken_whole():
 @pytest.mark.parametrize(
     ("change", "enhancer"),
     [
-        (views.brighten, ImageEnhance.Brightness),
-        (views.contrast, ImageEnhance.Contrast),
-        (views.saturate, ImageEnhance.Color),
+        (shared_colours.brighten, ImageEnhance.Brightness),
+        (shared_colours.contrast, ImageEnhance.Contrast),
+        (shared_colours.saturate, ImageEnhance.Color),
     ],
 )
 def test_colour_changes_are_pillows(change, enhancer):
@@ -80,7 +81,7 @@ def test_hue_is_turned_as_by_colorsys():
     images[1, :, 0, 0] = torch.tensor([1.0, 0.0, 0.0])
     images[1, :, 0, 1] = torch.tensor([0.3, 0.3, 0.1])
     turns = torch.tensor([0.1, -0.1, 0.5, 0.0])
-    turned = views.turn_hue(images, turns)
+    turned = shared_colours.turn_hue(images, turns)
     for image, turn, result in zip(images, turns.tolist(), turned, strict=True):
         for row in range(12):
             for column in range(10):
@@ -91,7 +92,7 @@ def test_hue_is_turned_as_by_colorsys():
 
 def test_grey_is_pillows():
     images = (batch() * 255).round() / 255
-    for image, greyed in zip(images, views.grey(images), strict=True):
+    for image, greyed in zip(images, shared_colours.grey(images), strict=True):
         expected = from_pillow(as_pillow(image).convert("L"))
         assert (greyed - expected).abs().max() < 1.1 / 255
 

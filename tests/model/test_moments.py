@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
+from ncttt.model.moments import moments_along
 from ncttt.model.norm import (
     aside,
     batch_share,
@@ -34,6 +35,17 @@ def layer_and_input(images: int = 6) -> tuple[nn.BatchNorm2d, Tensor]:
         layer.weight.normal_(generator=generator)
         layer.bias.normal_(generator=generator)
     return layer, 2 * torch.randn(images, 4, 3, 5, generator=generator, dtype=torch.double) + 1
+
+
+@pytest.mark.parametrize("axes", [[0], [0, 2, 3], [2, 3]])
+def test_the_gradient_of_moments_is_right_the_second_one_as_well(axes):
+    _, features = layer_and_input(3)
+    features = features[:, :2, :, :2].contiguous().requires_grad_()
+    found, expected = moments_along(features, axes), torch.var_mean(features, axes, correction=0, keepdim=True)
+    for one, other in zip(found, expected[::-1], strict=True):
+        torch.testing.assert_close(one, other)
+    assert torch.autograd.gradcheck(lambda x: moments_along(x, axes), features)
+    assert torch.autograd.gradgradcheck(lambda x: moments_along(x, axes), features)
 
 
 def moments(values: list[float]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from ncttt.methods.base import Method, Objective
 from ncttt.methods.shared import every_parameter, own_pass
 from ncttt.model.branched import NORMALISATIONS, Branched, Features
 from ncttt.model.modes import evaluating
+from ncttt.model.moments import moments_along
 from ncttt.model.norm import Policy
 from ncttt.model.taps import check_eager
 
@@ -133,8 +134,8 @@ def moments_of_outputs(model: Branched) -> Iterator[list[Moments]]:
 
     def look(layer: nn.Module, inputs: Any, output: Tensor) -> None:
         own = output.clone()  # what follows, as a ReLU, may change the output in place
-        several = len(own) > 1
-        found.append(Moments(own.mean(0), own.var(0) if several else torch.zeros_like(own[0])))
+        mean, variance = moments_along(own, [0])
+        found.append(Moments(mean[0], variance[0] * (len(own) / max(1, len(own) - 1))))
 
     layers = [part for part in model.classifier.modules() if isinstance(part, NORMALISATIONS)]
     handles = [layer.register_forward_hook(look) for layer in layers]

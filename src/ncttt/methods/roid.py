@@ -7,7 +7,7 @@ negative entropy, each stretched to [0, 1] over the batch. After each step the w
 prediction is p times the batch's own, smoothed class shares: on probabilities, which on logits is a sum.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -19,14 +19,14 @@ from ncttt.methods.affine import AffineMethod
 from ncttt.methods.base import Objective
 from ncttt.methods.eata import MeanPrediction
 from ncttt.methods.shared import check_numbers, entropies, need_pixels, number_of_classes
+from ncttt.methods.shared_augment import COLOURS
 from ncttt.methods.ttt_plus.views import Views
 from ncttt.model.branched import Branched
 from ncttt.model.norm import aside
 
 CLIP, SMALLEST = 0.99, 1e-5  # the largest probability that has a gradient, and what keeps a logarithm finite
-VIEWS = Views(
-    area=(0.8, 1.0), ratio=(0.9, 1.1), contrast=0.3, saturation=0.5, hue=0.06, jittered=1.0, greyed=0.0
-)  # like those of CoTTA, without turns
+# Crops in the colours of CoTTA's views but for gamma; see the page of the method.
+VIEWS = Views(area=(0.8, 1.0), ratio=(0.9, 1.1), jittered=1.0, greyed=0.0, **asdict(replace(COLOURS, gamma=0.0)))
 
 
 @dataclass(frozen=True, kw_only=True)

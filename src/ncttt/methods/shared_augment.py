@@ -12,26 +12,12 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from ncttt.base.seeding import own_generator
-from ncttt.methods.ttt_plus.views import brighten, contrast, saturate, turn_hue
+from ncttt.methods.shared_colours import Colours
 
 DEGREES, SHIFT, SCALE = 15.0, 1 / 16, (0.9, 1.1)
 BLUR, TAPS = (0.001, 0.5), 5  # standard deviation in pixels, and pixels of the kernel
 NOISE = 0.005
-
-
-def gamma(images: Tensor, powers: Tensor) -> Tensor:
-    """Raise to a power: 1 is unchanged."""
-    return images.clamp(0, 1).pow(powers.view(-1, 1, 1, 1))
-
-
-COLOURS = {
-    brighten: (0.6, 1.4),
-    contrast: (0.7, 1.3),
-    saturate: (0.5, 1.5),
-    turn_hue: (-0.06, 0.06),
-    gamma: (0.7, 1.3),
-}
-NEED_COLOUR = (saturate, turn_hue)
+COLOURS = Colours(brightness=0.4, contrast=0.3, saturation=0.5, hue=0.06, gamma=0.3)
 
 
 def strong_views(images: Tensor, generator: Generator | None = None) -> Tensor:
@@ -41,11 +27,7 @@ def strong_views(images: Tensor, generator: Generator | None = None) -> Tensor:
     torch.Size([8, 3, 32, 32])
     """
     draws = _Draws(images, generator)
-    views = images.to(draws.dtype).clamp(0, 1)
-    for change in draws.shuffled(list(COLOURS)):
-        amounts = draws.uniform(*COLOURS[change])
-        if images.shape[1] == 3 or change not in NEED_COLOUR:
-            views = change(views, amounts)
+    views = COLOURS.recoloured(images.to(draws.dtype).clamp(0, 1), generator)
     angles = draws.uniform(-math.radians(DEGREES), math.radians(DEGREES))
     shifts = torch.stack([draws.uniform(-SHIFT, SHIFT), draws.uniform(-SHIFT, SHIFT)], 1)
     mirrored = draws.uniform(0, 1) < 0.5
@@ -88,7 +70,7 @@ class _Draws:
     """Random numbers for a batch, one for each image, in at least single precision."""
 
     def __init__(self, images: Tensor, generator: Generator | None):
-        self.images, self.given = images, generator
+        self.images = images
         self.device = images.device if generator is None else generator.device
         self.generator = generator or own_generator(self.device)
         self.dtype = torch.promote_types(images.dtype, torch.float32)
@@ -100,8 +82,3 @@ class _Draws:
     def normal(self) -> Tensor:
         numbers = torch.randn(self.images.shape, generator=self.generator, device=self.device)
         return numbers.to(self.images.device, self.dtype)
-
-    def shuffled(self, things: list) -> list:
-        device = "cpu" if self.given is None else self.device  # the order is needed here, not on a GPU
-        order = torch.randperm(len(things), generator=self.given or own_generator(device), device=device)
-        return [things[number] for number in order.tolist()]

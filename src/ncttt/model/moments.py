@@ -4,10 +4,12 @@ Moments are a pair (mean, variance) that broadcasts over features `(B, C, ...)`:
 layer's buffers, `(B, C, 1, ...)` of each image. Variances are biased.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
 Moments = tuple[Tensor, Tensor]
@@ -26,12 +28,18 @@ def buffer_moments(layer: _BatchNorm, features: Tensor, now: Callable[[Tensor], 
     return now(layer.running_mean).view(shape), now(layer.running_var).view(shape)
 
 
+def moments_along(features: Tensor, axes: Sequence[int]) -> Moments:
+    """Mean and biased variance along axes, which stay as axes of size one.
+
+    >>> moments_along(torch.tensor([[0.0, 2.0], [2.0, 2.0]]), [0])
+    (tensor([[1., 2.]]), tensor([[1., 0.]]))
+    """
+    return _Moments.apply(features, axes)  # type: ignore[return-value]
+
+
 def batch_moments(features: Tensor) -> Moments:
     """Those of all values of a channel."""
-    axes = [axis for axis in range(features.ndim) if axis != 1]
-    # Two plain means are several times faster here than torch.var_mean.
-    mean = features.mean(axes, keepdim=True)
-    return mean, (features - mean).square().mean(axes, keepdim=True)
+    return moments_along(features, [axis for axis in range(features.ndim) if axis != 1])
 
 
 def image_moments(features: Tensor) -> Moments:
@@ -39,8 +47,7 @@ def image_moments(features: Tensor) -> Moments:
     axes = list(range(2, features.ndim))
     if not axes:  # PyTorch takes no axes for all of them
         return features, torch.zeros_like(features)
-    mean = features.mean(axes, keepdim=True)
-    return mean, (features - mean).square().mean(axes, keepdim=True)
+    return moments_along(features, axes)
 
 
 def pooled(means: Tensor, variances: Tensor) -> Moments:
@@ -88,6 +95,25 @@ def as_source(layer: _BatchNorm, features: Tensor, moments: Moments) -> Tensor:
     mean, var = moments
     scale = ((source_var + layer.eps) / (var + layer.eps)).sqrt()
     return torch.addcmul(source_mean - mean * scale, features.to(source_mean.dtype), scale).to(features.dtype)
+
+
+class _Moments(Function):
+    """Mean and variance along axes, whose gradient is one pass over the features; PyTorch's own takes six."""
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, axes: Sequence[int]) -> Moments:
+        # Two plain means are several times faster here than torch.var_mean.
+        mean = features.mean(list(axes), keepdim=True)
+        ctx.save_for_backward(features, mean)
+        return mean, (features - mean).square_().mean(list(axes), keepdim=True)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        features, mean = ctx.saved_tensors
+        mean_gradient, var_gradient = gradients
+        values = features.numel() // mean.numel()
+        slope = var_gradient * (2 / values)
+        return torch.addcmul(mean_gradient / values - slope * mean, features, slope), None
 
 
 def _soft(values: Tensor, threshold: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ shears, shifts, other contrast, fewer levels. Their strengths are those of sever
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
@@ -14,6 +15,7 @@ from ncttt.base.seeding import own_generator
 from ncttt.data.augment import pad_crop_flip
 
 CHAINS, LONGEST = 3, 3
+LEVELS = 4  # changes of levels, which come before those of geometry
 TURN, SHEAR, SHIFT, SOLAR = math.radians(3), 0.03, 1 / 30, 0.1  # at most: an angle, slopes, shares of a side, of white
 
 
@@ -28,7 +30,7 @@ def augmix(images: Tensor) -> Tensor:
     chains = base.repeat(CHAINS, 1, 1, 1)
     lengths = torch.randint(1, LONGEST + 1, (len(chains),), generator=generator, device=images.device)
     for step in range(LONGEST):
-        chains = torch.where(_spread(step < lengths), _changed(chains, generator), chains)
+        _change(chains, step < lengths, generator)
     # Exponential numbers, normalised, are uniform over all weights of sum 1.
     weights = -_uniform((CHAINS, len(base)), base, generator).clamp_min(1e-6).log()
     weights = weights / weights.sum(0)
@@ -36,15 +38,27 @@ def augmix(images: Tensor) -> Tensor:
     return torch.lerp(mixed, base, _spread(_uniform((len(base),), base, generator)))
 
 
-def _changed(images: Tensor, generator: Generator | None) -> Tensor:
-    """Each image after one change, drawn from nine: four of its levels, five of its geometry."""
-    levels = [stretched(images), equalised(images), solarised(images, _strength(images, generator)), posterised(images)]
-    kinds = torch.randint(len(levels) + 5, (len(images),), generator=generator, device=images.device)
+def _change(images: Tensor, due: Tensor, generator: Generator | None) -> None:
+    """Change those images that are `due`, in place, each in one of nine ways: four of its levels, five of its geometry.
+
+    Random numbers are drawn for all, so that an image's own do not depend on which others are due.
+    """
+    bright = _strength(images, generator)
+    kinds = torch.randint(LEVELS + 5, (len(images),), generator=generator, device=images.device)
     signs = 2 * (_uniform((len(images),), images, generator) < 0.5).to(images) - 1
-    changed = warped(images, kinds - len(levels), signs * _strength(images, generator))
-    for kind, result in enumerate(levels):
-        changed = torch.where(_spread(kinds == kind), result, changed)
-    return changed
+    far = signs * _strength(images, generator)
+    _put(images, due & (kinds == 0), stretched)
+    _put(images, due & (kinds == 1), equalised)
+    _put(images, due & (kinds == 2), solarised, bright)
+    _put(images, due & (kinds == 3), posterised)
+    _put(images, due & (kinds >= LEVELS), warped, kinds - LEVELS, far)
+
+
+def _put(images: Tensor, chosen: Tensor, change: Callable[..., Tensor], *numbers: Tensor) -> None:
+    """Put the chosen images, changed by numbers of their own, in their places."""
+    places = chosen.nonzero().flatten()
+    if len(places):
+        images[places] = change(images[places], *(part[places] for part in numbers))
 
 
 def stretched(images: Tensor) -> Tensor:

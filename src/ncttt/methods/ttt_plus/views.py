@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
 from ncttt.base.seeding import own_generator
+from ncttt.methods.shared_colours import Colours, grey, spread, uniform
 
-GREY = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as in Pillow
 TRIES = 10  # to draw a crop that fits
 
 
@@ -57,50 +57,8 @@ def resized_crops(images: Tensor, boxes: Tensor, flips: Tensor) -> Tensor:
     return F.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
-def grey(images: Tensor) -> Tensor:
-    """Grey images with three equal channels; images of other than three channels stay as they are."""
-    return _luminance(images).expand_as(images)
-
-
-def brighten(images: Tensor, factors: Tensor) -> Tensor:
-    """Multiply by a factor: 0 is black, 1 unchanged."""
-    return (images * _spread(factors)).clamp(0, 1)
-
-
-def contrast(images: Tensor, factors: Tensor) -> Tensor:
-    """Blend with the mean grey of the image: 0 is flat, 1 unchanged."""
-    return _blended(_luminance(images).mean((1, 2, 3), keepdim=True), images, factors)
-
-
-def saturate(images: Tensor, factors: Tensor) -> Tensor:
-    """Blend with the grey image: 0 is grey, 1 unchanged."""
-    return _blended(_luminance(images), images, factors)
-
-
-def turn_hue(images: Tensor, turns: Tensor) -> Tensor:
-    """Turn the hue by a part of the colour circle: 0 and 1 are unchanged."""
-    value, lowest = images.amax(1), images.amin(1)
-    chroma = value - lowest
-    red, green, blue = images.unbind(1)
-    safe = torch.where(chroma > 0, chroma, 1)
-    sixths = torch.where(
-        value == red,
-        (green - blue) / safe,
-        torch.where(value == green, 2 + (blue - red) / safe, 4 + (red - green) / safe),
-    )
-    sixths = sixths + 6 * turns[:, None, None]
-    # A channel is the value less the chroma, as far as its own hue is away: none within one sixth, all beyond two.
-    offsets = torch.tensor([5, 3, 1], dtype=images.dtype, device=images.device).view(1, 3, 1, 1)
-    away = torch.remainder(offsets + sixths[:, None], 6)
-    return value[:, None] - chroma[:, None] * torch.minimum(away, 4 - away).clamp(0, 1)
-
-
-COLOURS = {"brightness": brighten, "contrast": contrast, "saturation": saturate, "hue": turn_hue}
-NEED_COLOUR = ("saturation", "hue")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Views:
+class Views(Colours):
     """How views are made: ranges of crops, strengths of colour changes, and how often each happens.
 
     >>> Views()(torch.rand(8, 3, 32, 32)).shape
@@ -109,10 +67,6 @@ class Views:
 
     area: tuple[float, float] = (0.2, 1.0)
     ratio: tuple[float, float] = (3 / 4, 4 / 3)
-    brightness: float = 0.4
-    contrast: float = 0.4
-    saturation: float = 0.4
-    hue: float = 0.1
     jittered: float = 0.8
     greyed: float = 0.2
     flipped: float = 0.5
@@ -123,28 +77,16 @@ class Views:
             raise InputError(f"views are made of float images (B, C, H, W); found {tuple(images.shape)} {images.dtype}")
         boxes = random_boxes(images, self.area, self.ratio, generator)
         views = resized_crops(images, boxes, self._chosen(images, self.flipped, generator))
-        jittered = self._jittered(views, generator)
-        views = torch.where(_spread(self._chosen(images, self.jittered, generator)), jittered, views)
+        jittered = self.recoloured(views, generator)
+        views = torch.where(spread(self._chosen(images, self.jittered, generator)), jittered, views)
         if images.shape[1] == 3:
-            views = torch.where(_spread(self._chosen(images, self.greyed, generator)), grey(views), views)
+            views = torch.where(spread(self._chosen(images, self.greyed, generator)), grey(views), views)
         if images.is_contiguous(memory_format=torch.channels_last):
             views = views.contiguous(memory_format=torch.channels_last)
         return views
 
-    def _jittered(self, views: Tensor, generator: Generator | None) -> Tensor:
-        """All colour changes, in an order that is drawn once for the batch."""
-        names = list(COLOURS)
-        device = "cpu" if generator is None else generator.device  # the order is needed here, not on a GPU
-        source = generator or own_generator(device)
-        for number in torch.randperm(len(names), generator=source, device=device).tolist():
-            name, strength = names[number], getattr(self, names[number])
-            amounts = strength * (2 * _uniform(views, generator) - 1)
-            if strength and (views.shape[1] == 3 or name not in NEED_COLOUR):
-                views = COLOURS[name](views, amounts if name == "hue" else 1 + amounts)
-        return views
-
     def _chosen(self, images: Tensor, probability: float, generator: Generator | None) -> Tensor:
-        return _uniform(images, generator) < probability
+        return uniform(images, generator) < probability
 
 
 def two_views(images: Tensor, generator: Generator | None = None) -> Tensor:
@@ -162,24 +104,3 @@ def _sampled(starts: Tensor, lengths: Tensor, size: int) -> Tensor:
     places = (torch.arange(size, device=starts.device, dtype=starts.dtype) + 0.5) / size
     inside = torch.minimum((places * lengths[:, None] - 0.5).clamp(min=0), lengths[:, None] - 1)
     return starts[:, None] + inside
-
-
-def _luminance(images: Tensor) -> Tensor:
-    if images.shape[1] != 3:
-        return images
-    weights = torch.tensor(GREY, dtype=images.dtype, device=images.device).view(1, 3, 1, 1)
-    return (images * weights).sum(1, keepdim=True)
-
-
-def _blended(other: Tensor, images: Tensor, factors: Tensor) -> Tensor:
-    return torch.lerp(other.expand_as(images), images, _spread(factors)).clamp(0, 1)
-
-
-def _uniform(images: Tensor, generator: Generator | None) -> Tensor:
-    device = images.device if generator is None else generator.device
-    generator = generator or own_generator(device)
-    return torch.rand(len(images), generator=generator, device=device).to(images)
-
-
-def _spread(values: Tensor) -> Tensor:
-    return values.view(-1, 1, 1, 1)
