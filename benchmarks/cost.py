@@ -34,14 +34,14 @@ MODEL = "cifar10-small-ncttt"
 Way = Callable[[Tensor], object]
 
 
+def forward_of(name: str) -> Callable[[Tensor], Tensor]:
+    """A plain forward of a model of the zoo."""
+    return torch.inference_mode()(ncttt.load(name))
+
+
 def ways() -> dict[str, Way]:
     """Each setting by its name, ready to be called."""
-    model = ncttt.load(MODEL)
-
-    @torch.inference_mode()
-    def forward(images: Tensor) -> Tensor:
-        return model(images)
-
+    model, forward = ncttt.load(MODEL), forward_of(MODEL)
     baked = ncttt.Adapter(model, ncttt.PTBN())
     baked(torch.rand(64, 3, 32, 32))
     return {
@@ -75,11 +75,7 @@ def ways_of_grid(grid: Grid) -> dict[str, Way]:
         steps = None if entry.steps is None else entry.steps[-1]
         found[entry.label or entry.method] = ncttt.Adapter(model, method, steps=steps, protocol="continual")
 
-    @torch.inference_mode()
-    def forward(images: Tensor) -> Tensor:
-        return model(images)
-
-    return {"forward": forward, **found}
+    return {"forward": forward_of(MODEL), **found}
 
 
 def seconds(call: Callable[[], object]) -> float:
