@@ -1,10 +1,15 @@
 """What is committed in results/: tables that say what their rows say, and rows that can be found again."""
 
+import csv
 import importlib
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
+from ncttt import configs
 from ncttt.benchmark import read_rows
 from ncttt.benchmark.measure import measure
 
@@ -26,6 +31,24 @@ def test_the_tables_of_the_findings_are_those_of_the_files_beside_them(script):
     filled, wrong = script("findings").filled, text.replace("0", "1")
     assert filled(text) == text
     assert filled(wrong) != wrong
+
+
+def test_the_grids_of_the_field_have_the_winners_of_its_search():
+    """Every method had six trials, and is measured with the best of them."""
+    with (ROOT / "results/tuning/field.csv").open(newline="") as file:
+        trials = [row for row in csv.DictReader(file) if row["on"] == "tuning"]
+    counts = Counter(row["method"] for row in trials)
+    assert set(counts.values()) == {6}
+    best = {row["method"]: json.loads(row["settings"]) for row in reversed(trials)}
+    entries = {
+        entry.get("label", entry["method"]): entry["settings"]
+        for name in ("field", "field_memo")
+        for entry in yaml.safe_load((configs.HOME / f"bench/study/{name}.yaml").read_text())["methods"]
+        if "settings" in entry
+    }
+    entries["ptbn"] = entries.pop("ptbn stream")
+    del entries["ptbn prior"]  # what MEMO would be without its steps
+    assert entries == best
 
 
 @pytest.mark.network
