@@ -76,5 +76,5 @@ def test_too_few_batches_for_an_interval_are_told_and_how_many_images_it_takes(i
     said = said_of(images)
     assert "indistinguishable" not in said
     assert "cannot be told with so few images" in said
-    assert said.endswith(f"An interval takes 40 images of each shift, 4 batches of 10; here are {images}.")
-    assert "cannot be told" not in said_of(40)  # as many as it says
+    assert said.endswith(f"An interval takes 200 images of each shift, 4 batches of 50; here are {images}.")
+    assert "cannot be told" not in said_of(40)  # four batches

@@ -19,6 +19,7 @@ from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, batches
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import CLEAN
+from ncttt.data.planning import check_batch_size
 from ncttt.data.stream import Domain, Stream, corrupted_domain
 from ncttt.methods import PTBN, Method
 from ncttt.model.branched import Branched
@@ -77,8 +78,11 @@ class DriftingStream:
     def __post_init__(self) -> None:
         if not 1 <= self.images <= len(self.data.images):
             raise InputError(f"a domain shows 1 to {len(self.data.images)} images; found {self.images}")
-        if self.batch_size < 1 or not self.domains:
-            raise InputError(f"a stream needs domains and batches; found {self.domains!r} and {self.batch_size}")
+        if not self.domains:
+            raise InputError("a stream needs at least one domain; found none")
+        check_batch_size(self.batch_size)
+        if self.batch_size > self.images:
+            raise InputError(f"batches of {self.batch_size} images need as many in a domain; found {self.images}")
 
     def __len__(self) -> int:
         return len(self.domains) * -(-self.images // self.batch_size)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncttt.benchmark.intervals import FEWEST, Difference, paired_difference
 from ncttt.data.corruptions import CLEAN
+from ncttt.demo.setups import BATCH
 from ncttt.demo.table import accuracies, shift_mean, shown_name
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def verdict(store: Store, rows: Rows, plain: str) -> str:
     over_statistics = difference(store, ours, _of(rows, "ptbn", own))
     said = f"{ranking(means[OURS], rival, means[rival], over_rival)} {worth_of_steps(over_statistics)}"
     told = over_rival.has_interval and over_statistics.has_interval
-    return said if told else f"{said} {too_few(ours[0]['images'], ours[0]['batch_size'])}"
+    return said if told else f"{said} {too_few(ours[0]['images'])}"
 
 
 def ranking(ours: float, rival: str, theirs: float, gap: Difference) -> str:
@@ -63,13 +64,13 @@ def worth_of_steps(gain: Difference) -> str:
     return f"Its steps add {in_points(gain)} to batch statistics on the same model, {found}."
 
 
-def too_few(images: int, batch_size: int) -> str:
+def too_few(images: int) -> str:
     """What an interval would take, where there are too few images for one.
 
-    >>> too_few(100, 50)
+    >>> too_few(100)
     'An interval takes 200 images of each shift, 4 batches of 50; here are 100.'
     """
-    enough = f"{FEWEST * batch_size} images of each shift, {FEWEST} batches of {batch_size}"
+    enough = f"{FEWEST * BATCH} images of each shift, {FEWEST} batches of {BATCH}"
     return f"An interval takes {enough}; here are {images}."
 
 

@@ -37,7 +37,7 @@ class Tuning:
         constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images.
         protocol: episodic, online or continual.
         order: Order of the images: random, by_class, dirichlet(0.1) or mixed.
-        batch_size: Number of images in a batch.
+        batch_size: Number of images in a batch; by default 128, or all images where there are fewer.
         seed: Seed of the draw of combinations, the order of images and the adaptation.
         threads: Number of threads of each cell.
         device: cpu, cuda or cuda:N.
@@ -63,7 +63,7 @@ class Tuning:
     constants: str | None = None
     protocol: str = "episodic"
     order: str = "random"
-    batch_size: int = 128
+    batch_size: int | None = None
     seed: int = 0
     threads: int = 1
     device: str = "cpu"

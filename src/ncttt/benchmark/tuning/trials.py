@@ -150,7 +150,7 @@ def grid_of(tuning: Tuning, entry: Entry, fresh: bool) -> Grid:
         constants=tuning.constants,
         protocols=[tuning.protocol],
         orders=[tuning.order],
-        batch_sizes=[tuning.batch_size],
+        batch_sizes=None if tuning.batch_size is None else [tuning.batch_size],
         seeds=[tuning.seed],
         threads=tuning.threads,
         device=tuning.device,
