@@ -38,21 +38,31 @@ class DriftBatch(NamedTuple):
     labels: Tensor
 
 
-class DriftRecord(NamedTuple):
-    """What came of one batch, the `batch`-th of the stream: accuracies between 0 and 1, and what the monitor said.
+@dataclass(frozen=True)
+class Scored:
+    """Accuracies, between 0 and 1, on so many images of a domain.
 
     `frozen` is the model as it was trained, `statistics` the same with the batch's own statistics (PTBN), `adapted` the
-    adapter's. `p` is the share of windows of source images that look at least as unlike the source, and `alarm`
-    whether that raised one; `steps` are those that the adapter took, and `stopped` why it took no more.
+    adapter's.
     """
 
-    batch: int
     domain: int
     corruption: str
     images: int
     frozen: float
     statistics: float
     adapted: float
+
+
+@dataclass(frozen=True)
+class DriftRecord(Scored):
+    """What came of one batch, the `batch`-th of the stream: its accuracies, and what the monitor said.
+
+    `p` is the share of windows of source images that look at least as unlike the source, and `alarm` whether that
+    raised one; `steps` are those that the adapter took, and `stopped` why it took no more.
+    """
+
+    batch: int
     p: float
     alarm: bool
     steps: int
@@ -153,23 +163,18 @@ def _accuracy(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax(1).cpu() == labels).float().mean().item()
 
 
-class DomainSummary(NamedTuple):
+@dataclass(frozen=True)
+class DomainSummary(Scored):
     """A domain of a stream: how many images it had, three accuracies, and the share of its batches that alarmed."""
 
-    domain: int
-    corruption: str
-    images: int
-    frozen: float
-    statistics: float
-    adapted: float
     alarms: float
 
 
 def summaries(records: Iterable[DriftRecord]) -> list[DomainSummary]:
     """What records say of each domain, in the order of the stream.
 
-    >>> record = DriftRecord(0, 0, "clean", 50, 0.98, 0.96, 0.98, 0.4, False, 0, "left to source")
-    >>> summaries([record, record._replace(batch=1, images=100, frozen=0.95)])[0].frozen
+    >>> record = DriftRecord(0, "clean", 50, 0.98, 0.96, 0.98, 0, 0.4, False, 0, "left to source")
+    >>> summaries([record, replace(record, batch=1, images=100, frozen=0.95)])[0].frozen
     0.96
     """
     domains: dict[int, list[DriftRecord]] = {}
