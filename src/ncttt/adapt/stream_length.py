@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from ncttt.adapt.protocols import Protocol
 from ncttt.methods.base import Method
-from ncttt.methods.shared_memory import MemoryMethod
 from ncttt.model.norm import Policy
 from ncttt.model.policies import window_size
 
@@ -32,13 +31,15 @@ def too_short(
     """
     stretches = stretches_of(protocol, domains)
     longest = max(map(sum, stretches))
-    if isinstance(method, MemoryMethod) and method.steps:
+    if method.learns_from == "memory" and method.steps:
+        # By their names, which all methods with a memory of images share: nobody else waits for the module of these.
+        every, capacity = (getattr(method, name, 1) for name in ("every", "capacity"))
         before = max(sum(sizes[:-1]) for sizes in stretches)
-        if before < method.every:
-            return _never_learns(method, protocol, longest, before)
-        if longest < method.capacity:
+        if before < every:
+            return _never_learns(method, every, protocol, longest, before)
+        if longest < capacity:
             return (
-                f"{method.title} has a memory of {method.capacity} images (capacity), which "
+                f"{method.title} has a memory of {capacity} images (capacity), which "
                 f"{_until(protocol, longest)} can never fill: use capacity={longest} or less, or more images"
             )
     for policy in (norm,) if isinstance(norm, str) else norm:
@@ -65,14 +66,14 @@ def stretches_of(protocol: Protocol, domains: Sequence[Sizes]) -> list[Sizes]:
     return [sizes[start : start + count] for sizes in joined for start in range(0, len(sizes), count)]
 
 
-def _never_learns(method: MemoryMethod, protocol: Protocol, longest: int, before: int) -> str:
+def _never_learns(method: Method, every: int, protocol: Protocol, longest: int, before: int) -> str:
     if not protocol.remembers:
         return (
             f"{method.title} learns from images that it remembers, and the protocol {protocol.name!r} forgets after "
             "each batch, so it never learns: use 'online' or 'continual'"
         )
     return (
-        f"{method.title} takes a step after each {method.every} images (every), and of "
+        f"{method.title} takes a step after each {every} images (every), and of "
         f"{_until(protocol, longest)} {before} come before the last batch, so it never learns: use every={before or 1} "
         "or less, smaller batches or more images"
     )
