@@ -61,7 +61,7 @@ def checkpoint_of(label: str) -> str:
 
 def trials(label: str, out: Path, workers: int) -> list[dict[str, Any]]:
     """The trials of a method, the best first, then the best on fresh images."""
-    settings = {"images": 1280, "protocol": "continual", "confirm": 1} | SINGLE.get(label, {})
+    settings = {"images": 1280, "batch_size": 128, "protocol": "continual", "confirm": 1} | SINGLE.get(label, {})
     tuning = Tuning(
         data="cifar10",
         checkpoint=checkpoint_of(label),

@@ -175,7 +175,7 @@ def test_every_kind_of_image_is_read_and_other_sizes_are_told(run, home, tmp_pat
         image.save(folder / f"{name}.png")
     Image.fromarray(np.asarray(large.convert("L")).astype(np.uint16) * 257).save(folder / "sixteen.png")
     large.save(folder / "tiff.tif")
-    code, _, err, rows, _ = run(images=(str(folder),))
+    code, _, err, rows, _ = run("--batch-size", "6", images=(str(folder),))
     assert code == 0
     assert len(err.splitlines()) == 1
     assert "is 64x64: images are cut to their central square and scaled to 32x32" in err
@@ -201,7 +201,7 @@ def test_a_bad_image_is_named_or_left_out(run, damaged):
     code, _, err, rows, _ = run(images=("clean", str(damaged)))
     assert code == 2
     assert "1.png: cannot be read as an image" in err.splitlines()[-1]
-    assert f"the {COUNT} predictions so far are in" in err.splitlines()[0]
+    assert f"the {COUNT} predictions so far are in" in err
     assert len(rows) == COUNT
     code, out, err, rows, _ = run("--skip-bad", images=(str(damaged),))
     assert code == 0
@@ -386,3 +386,49 @@ def test_an_order_is_what_shuffle_says(home):
             ncttt.FolderStream(model, home / "dull", **how) for how in ({"order": order}, {"shuffle": shuffle})
         )
         assert first.batches == second.batches
+
+
+def warned_lines(said: str, about: str) -> list[str]:
+    return [line for line in said.splitlines() if about in line]
+
+
+def test_a_folder_with_fewer_images_than_the_batch_that_was_asked_for_is_told(run, home, tmp_path):
+    for number, file in enumerate(sorted((home / "dull").rglob("*.png"))[:5]):
+        (tmp_path / "few").mkdir(exist_ok=True)
+        (tmp_path / "few" / f"{number}.png").write_bytes(file.read_bytes())
+    code, _, said, rows, (trace,) = run("--batch-size", "64", images=(str(tmp_path / "few"),))
+    assert (code, len(rows), trace["images"]) == (0, 5, "5")
+    (line,) = warned_lines(said, "a small batch")
+    assert line == f"ncttt: {tmp_path / 'few'} has 5 images: fewer than the 64 of a batch, so they are a small batch"
+    stream = ncttt.FolderStream(ncttt.load(home / "model"), tmp_path / "few")  # a size that nobody asked for
+    assert [len(batch.files) for batch in stream.batches] == [5]
+    code, _, said, _, _ = run("--batch-size", "100")
+    assert not warned_lines(said, "a small batch")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "RoTTA learns from images that it remembers, and the protocol 'episodic' forgets after each batch"),
+        (["--settings", '{"every": 64}'], "takes a step after each 64 images (every), and of the 100 images"),
+        (
+            ["--settings", '{"every": 50, "capacity": 101}'],
+            "has a memory of 101 images (capacity), which the 100 images",
+        ),
+        (
+            ["--settings", '{"every": 50}', "--norm", "window(200)"],
+            "'window(200)' takes the statistics of the last 200",
+        ),
+    ],
+)
+def test_a_method_that_a_folder_is_too_short_for_says_so_in_one_line(run, words, why):
+    online = ["--protocol", "online"] if words else []
+    code, _, said, rows, _ = run("--method", "rotta", *online, *words)
+    assert (code, len(rows)) == (0, COUNT)
+    (line,) = warned_lines(said, why)
+    assert line.startswith("ncttt: ")
+
+
+def test_a_method_that_learns_from_a_folder_says_nothing(run):
+    _, _, said, _, _ = run("--method", "rotta", "--protocol", "online", "--settings", '{"every": 50}')
+    assert "never" not in said

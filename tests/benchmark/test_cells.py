@@ -150,6 +150,8 @@ BAD = [
     ({"sequences": []}, "at least one of its sequences"),
     ({"corruptions": ["clean"], "sequences": ["gradual"]}, "this grid has no cells"),
     ({"batch_sizes": [0]}, "batch_sizes must be at least 1; found 0"),
+    ({"batch_sizes": []}, "at least one of its batch_sizes; found none"),
+    ({"images": 30}, "batches of 40 images are asked for, and there are 30 images of digits"),
     ({"seeds": [0, 0]}, "seeds 0 is named twice"),
     ({"images": 501}, "asked for 501 images of digits test, which has 500"),
     ({"images": 400, "skip": 200}, "400 images behind the first 200"),
@@ -223,3 +225,52 @@ def test_fast_counts_on_a_gpu_alone(checkpoint):
     assert fast.key == plain.key
     assert replace(fast, device="cuda").key != replace(plain, device="cuda").key
     assert replace(fast, device="cuda:1").key == replace(fast, device="cuda").key
+
+
+def test_a_batch_that_nobody_asked_for_has_the_images_there_are(checkpoint):
+    sizes = [
+        {cell.batch_size for cell in cells_of(small_grid.grid(checkpoint, batch_sizes=None, images=images))}
+        for images in (30, 200)
+    ]
+    assert sizes == [{30}, {128}]
+
+
+SHORT = [
+    (
+        "rotta",
+        {},
+        {"protocols": ["episodic"]},
+        "RoTTA learns from images that it remembers, and the protocol 'episodic'",
+    ),
+    (
+        "rotta",
+        {},
+        {"images": 80},
+        "a step after each 64 images (every), and of the 80 images until the protocol 'online'",
+    ),
+    ("note", {"every": 81}, {}, "NOTE takes a step after each 81 images (every)"),
+    ("note", {"capacity": 121}, {}, "NOTE has a memory of 121 images (capacity), which the 120 images until"),
+    ("ptbn", {"norm": "window(121)"}, {}, "'window(121)' takes the statistics of the last 121 images, which the 120"),
+]
+
+
+@pytest.mark.parametrize(("method", "settings", "change", "message"), SHORT)
+def test_a_stream_that_is_too_short_for_a_method_is_refused(checkpoint, method, settings, change, message):
+    entry = Entry(method=method, checkpoint=checkpoint, settings=settings)
+    grid = small_grid.grid(checkpoint, **{"methods": [entry], "protocols": ["online"]} | change)
+    with pytest.raises(InputError, match=re.escape(message)):
+        cells_of(grid)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "protocols"),
+    [
+        ("note", {"every": 80, "capacity": 120}, ["online"]),  # 80 of 120 images come before the last batch of 40
+        ("note", {"every": 200, "capacity": 240}, ["continual"]),  # which remembers both corruptions
+        ("rotta", {"steps": 0}, ["episodic"]),  # somebody asked it not to learn
+        ("ptbn", {"norm": "window(120)"}, ["online"]),
+    ],
+)
+def test_a_stream_that_is_just_long_enough_is_measured(checkpoint, method, settings, protocols):
+    entry = Entry(method=method, checkpoint=checkpoint, settings=settings)
+    assert cells_of(small_grid.grid(checkpoint, methods=[entry], protocols=protocols))

@@ -45,7 +45,9 @@ def arrays(tmp_path) -> Path:
 
 
 def grid(checkpoint, data, **changes):
-    return small_grid.grid(checkpoint, **{"data": str(data), "images": 15, "constants": None} | changes)
+    return small_grid.grid(
+        checkpoint, **{"data": str(data), "images": 15, "constants": None, "batch_sizes": None} | changes
+    )
 
 
 def test_a_root_with_cifar10_c_gives_rows(checkpoint, arrays, store):

@@ -203,6 +203,22 @@ def test_a_model_that_has_seen_the_validation_images_is_refused(checkpoint, tmp_
         check_tuning(asked, started)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch_size": 51}, "batches of 51 images are asked for, and there are 50 images of digits"),
+        (
+            {"method": "rotta", "adapted": {"capacity": [50], "every": [25, 64]}, "protocol": "online"},
+            "after each 64 images",
+        ),
+        ({"adapted": {"norm": ["window(51)"]}, "protocol": "online"}, "which the 50 images until"),
+    ],
+)
+def test_streams_that_are_too_short_are_refused_before_anything_is_trained(checkpoint, change, message):
+    with pytest.raises(InputError, match=message):
+        check_tuning(tuning(checkpoint, **change), None)
+
+
 def test_any_method_can_be_tuned(checkpoint, store):
     asked = tuning(checkpoint, method="tent", adapted={"lr": [1e-3, 1e-1]})
     check_tuning(asked, None)

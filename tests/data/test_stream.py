@@ -197,8 +197,10 @@ def test_a_loop_over_a_stream_adapts_as_one_by_hand():
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"batch_size": 128}, "needs images for a batch of 128"),
-        ({"images": 61}, "at most the 60 that pets has; found 61"),
+        ({"batch_size": 128}, "batches of 128 images need a domain with as many; found 60 in fog"),
+        ({"batch_size": 21, "images": 20}, "batches of 21 images need a domain with as many; found 20 in fog"),
+        ({"images": 61}, "a domain shows 1 to 60 images of pets; found 61"),
+        ({"images": 0}, "a domain shows 1 to 60 images of pets; found 0"),
         ({"batch_size": 0}, "batch_size must be a whole number"),
         ({"order": "by_clas"}, "no order 'by_clas'"),
         ({"severity": 6}, "severities go from 1 to 5; found 6"),
@@ -221,6 +223,22 @@ def test_bad_input_is_one_clear_line(settings, why):
 def test_orders_by_class_need_labels(order):
     with pytest.raises(InputError, match="follows the classes of images, and those of fog have no labels"):
         Stream.corrupted(pets(labelled=False), ["fog"], order=order, batch_size=30)
+
+
+def test_fewer_images_than_a_batch_that_nobody_asked_for_are_one_batch():
+    assert [len(batch.images) for batch in Stream.corrupted(pets(), ["clean"], images=20)] == [20]
+
+
+def test_a_batch_size_that_one_of_the_domains_has_is_taken():
+    domains = [Domain(name, pets(count).images) for name, count in (("monday", 10), ("tuesday", 40))]
+    assert [len(batch.images) for batch in Stream(domains=domains, batch_size=40)] == [10, 40]
+    with pytest.raises(InputError, match="batches of 41 images need a domain with as many; found 40 in tuesday"):
+        Stream(domains=domains, batch_size=41)
+
+
+def test_labels_are_as_many_as_images():
+    with pytest.raises(InputError, match="the domain monday has 10 images and 3 labels"):
+        Stream(domains=[Domain("monday", pets(10).images, np.zeros(3, np.int64))])
 
 
 def test_a_stream_needs_domains_with_images():

@@ -18,7 +18,7 @@ def records(domains: Sequence[str] = DOMAINS, batches: int = 4, images: int = 50
         clean = domains[domain] == "clean"
         accuracies = (0.99, 0.98, 0.99) if clean else (0.25, 0.75, 0.8)
         said = (0.4, False, 0, "left to source") if clean else (1e-20, True, 2, "steps")
-        made.append(DriftRecord(number, domain, domains[domain], images, *accuracies, *said))
+        made.append(DriftRecord(domain, domains[domain], images, *accuracies, number, *said))
     return made
 
 

@@ -10,6 +10,7 @@ from ncttt import InputError
 from ncttt.cli.actions import options_of
 from ncttt.cli.catalogue import all_commands, find
 from ncttt.cli.parser import parser_of
+from ncttt.methods import METHODS
 
 COMMON = {"--help", "--version", "--debug", "--config", "--print-config"}
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -89,3 +90,20 @@ def test_the_site_has_every_page():
     written = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert written - set(listed) == set()
     assert set(listed) - written == {"changelog.md", "results/README.md"}
+
+
+EQUATIONS, SETTINGS, DEPARTURES = "In equations", "Settings", "Departures from the original, and why"
+WHOLE = [EQUATIONS, "What it moves and needs", SETTINGS, "Example", "When to use it", DEPARTURES]
+PAGE_OF = {"eta": "eata", "source": None, "nc_ttt": None}  # ETA shares a page; source and NC-TTT have none here
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_the_page_of_a_method_has_the_headings_of_the_others(name):
+    page = PAGE_OF.get(name, name.replace("_", "-"))
+    if page is None:
+        pytest.skip("no page of its own")
+    headings = re.findall(r"^## (.+)$", (ROOT / f"docs/methods/{page}.md").read_text(), re.MULTILINE)
+    if METHODS[name].needs_training():
+        assert [heading for heading in headings if heading in WHOLE] == [EQUATIONS, SETTINGS, DEPARTURES]
+    else:
+        assert headings == WHOLE

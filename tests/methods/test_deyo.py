@@ -43,7 +43,7 @@ def test_patches_are_those_of_a_slow_shuffle(size):
 def test_images_whose_sides_are_no_multiples_are_scaled():
     flat = torch.full((2, 3, 17, 18), 0.25)
     torch.testing.assert_close(shuffled_patches(flat, 4), flat)
-    with pytest.raises(InputError, match="images of 3x16 cannot be cut into 4x4 patches"):
+    with pytest.raises(InputError, match="images of 3x16 cannot be cut into 4x4 of them"):
         shuffled_patches(torch.rand(1, 3, 3, 16), 4)
 
 

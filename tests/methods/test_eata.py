@@ -170,7 +170,7 @@ def test_a_plain_network_and_those_that_cannot_be():
         ncttt.Adapter(resnet(), ncttt.EATA())
     with pytest.raises(InputError, match="ETA moves scale and shift of normalisation layers; found none in Sequential"):
         ncttt.Adapter(nn.Sequential(nn.Flatten(), nn.Linear(768, 5)), ncttt.ETA())
-    with pytest.raises(InputError, match="how many classes Sequential has cannot be told"):
+    with pytest.raises(InputError, match="ETA must know the number of classes, which a plain Sequential"):
         ncttt.Adapter(nn.Sequential(nn.Conv2d(3, 5, 16), nn.GroupNorm(1, 5), nn.Flatten()), ncttt.ETA())
     with pytest.raises(InputError, match="built with another fisher_images"):
         ncttt.Adapter(ncttt.calibrated(resnet(), ncttt.EATA(), [images(4)]), ncttt.EATA(fisher_images=10))

@@ -82,9 +82,11 @@ def test_the_layer_that_gives_the_logits_is_the_last_that_runs():
 
 def test_a_network_without_a_linear_layer_is_one_line():
     net = nn.Sequential(nn.Conv2d(3, CLASSES, 16), nn.Flatten())
-    with pytest.raises(InputError, match="expected a linear layer that gives the logits; found none in Sequential"):
+    with pytest.raises(
+        InputError, match="T3A looks at the linear layer that gives the logits; found none in Sequential"
+    ):
         ncttt.Adapter(net, ncttt.T3A())
-    with pytest.raises(InputError, match="no linear layer runs in Sequential"):
+    with pytest.raises(InputError, match="found none that runs in Sequential"):
         ncttt.Adapter(ncttt.attach(net, None, ncttt.T3A(), images(2)))
 
 

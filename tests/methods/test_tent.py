@@ -40,9 +40,9 @@ def test_it_works_on_a_plain_network_and_on_a_bare_batch_norm_layer():
 
 
 def test_a_network_without_batch_norm_is_an_error_that_says_what_to_do():
-    with pytest.raises(InputError, match=r"found none in ViT; Tent\(moves='norm'\)"):
+    with pytest.raises(InputError, match=r"found none in ViT: Tent\(moves='norm'\)"):
         attached("vit", ncttt.Tent())
-    with pytest.raises(InputError, match=r"found none in Sequential$"):
+    with pytest.raises(InputError, match=r"found none in Sequential: use a method"):
         ncttt.Adapter(nn.Sequential(nn.Flatten(), nn.Linear(768, 5)), ncttt.Tent())
 
 

@@ -22,7 +22,7 @@ def paper(*words: str, root: Path, out: Path) -> list[str]:
 
 @pytest.fixture
 def pacs(tmp_path) -> Path:
-    write_pacs(tmp_path / "root")
+    write_pacs(tmp_path / "root", each=8)  # 56 photographs, a batch of 50 and another
     return tmp_path / "root"
 
 

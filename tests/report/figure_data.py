@@ -102,7 +102,7 @@ def drift_records(batches: int = 4, images: int = 50) -> list[DriftRecord]:
         accuracies = (0.4, 0.7, 0.8) if drifts else (0.9, 0.88, 0.9)
         took = (2, "steps") if drifts else (0, "left to source")
         signal = (0.0 if drifts else 0.5, drifts)
-        found.append(DriftRecord(number, domain, DOMAINS[domain], images, *accuracies, *signal, *took))
+        found.append(DriftRecord(domain, DOMAINS[domain], images, *accuracies, number, *signal, *took))
     return found
 
 

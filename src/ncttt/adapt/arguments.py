@@ -143,7 +143,7 @@ def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
     if len(pair) != 2:
         raise InputError(f"norm must be one policy or a pair (gradient, prediction); found {norm!r}")
     if max(map(batch_share, pair)) > 0 and not model.batch_norms():
-        warnings.warn(f"norm={norm!r} changes nothing: the classifier has no BatchNorm", stacklevel=4)
+        warnings.warn(f"norm={norm!r} changes nothing: {_without_batch_norm(model)}", stacklevel=4)
         return "source", "source"
     if pair[0] != pair[1] and all(map(moves_buffers, pair)) and any(map(moves_in_passing, pair)):
         raise InputError(f"a stream has one moving mean or window of its statistics; found norm={norm!r}")
@@ -152,6 +152,18 @@ def norm_pair(norm: Norm, model: Branched) -> tuple[Policy, Policy]:
     if max(map(batch_share, pair)) > 0:
         _name_other_statistics(norm, model)
     return pair
+
+
+def _without_batch_norm(model: Branched) -> str:
+    """Why a policy has nothing to set, and what becomes of a method that does nothing else."""
+    why = f"the classifier has no BatchNorm that keeps source statistics ({type(model.classifier).__name__})"
+    method = model.method
+    if method.learns or model.memory is not None or type(method).predict is not Method.predict:
+        return why
+    return (
+        f"{why}, so {type(method).__name__} predicts as the model by itself does; use a method that does not rest on "
+        "them, such as SAR, MEMO or T3A"
+    )
 
 
 def _name_other_statistics(norm: Norm, model: Branched) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -20,10 +20,12 @@ from ncttt.adapt.batch import Trace
 from ncttt.adapt.class_order import ClassOrder
 from ncttt.adapt.file_batches import FileBatch, ReadBatch, file_batches, mixed, read_batch, warn_of_other_size
 from ncttt.adapt.protocols import Protocol
+from ncttt.adapt.stream_length import too_short
 from ncttt.base.errors import InputError
 from ncttt.base.words import counted
 from ncttt.data.files.prefetch import prefetch
 from ncttt.data.files.resizing import SQUARE, check_image_size, shorter_side, side_of
+from ncttt.data.planning import BATCH
 from ncttt.methods import Method, Source
 
 if TYPE_CHECKING:
@@ -70,9 +72,10 @@ class FolderStream:
     the order is kept, and a warning says what to do. Which folders are sorted so is told by what the model predicts for
     a sample, and `sorted_folders` has them. `order` says the same in the words of `Stream`: `random` or `given`; orders
     that follow the classes need labels, which folders of images to be predicted do not have.
-    `skip_bad` leaves out files that cannot be read, with a warning each. Images are brought to the model's size, or to
-    `image_size`, as in its training, or as `resize` says: "square", "crop" or "crop(256)" and the like. The rest is as
-    for `Adapter`, of which this makes one.
+    A batch has at most `batch_size` images, by default 128; a folder with fewer is one small batch, which a warning
+    says if the size was given. `skip_bad` leaves out files that cannot be read, with a warning each. Images are brought
+    to the model's size, or to `image_size`, as in its training, or as `resize` says: "square", "crop" or "crop(256)"
+    and the like. The rest is as for `Adapter`, of which this makes one.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class FolderStream:
         folders: str | Path | Sequence[str | Path],
         method: Method | None = None,
         *,
-        batch_size: int = 128,
+        batch_size: int | None = None,
         protocol: str | Protocol = "episodic",
         stop: Stop = "source",
         steps: int | None = None,
@@ -102,7 +105,8 @@ class FolderStream:
         rules = {"protocol": protocol, "stop": stop, "on_collapse": on_collapse}
         self.adapter = Adapter(model, method, steps=steps, lr=lr, norm=norm, seed=seed, **rules)
         order = _order(order, shuffle)
-        self.batches = file_batches(folders, batch_size, order or "given", seed)
+        self.batches = file_batches(folders, BATCH if batch_size is None else batch_size, order or "given", seed)
+        self._warn_of_few_images(batch_size)
         self.skip_bad = skip_bad
         # A copy that stays as it is, and tells what the model would say without adaptation.
         self._still = Adapter(model, self.adapter.method if self.adapter.has_score else Source())
@@ -137,10 +141,30 @@ class FolderStream:
         if not number:
             raise InputError(f"of {counted(self.images, 'image')} none can be read")
 
+    def _domains(self) -> list[list[FileBatch]]:
+        return [list(group) for _, group in groupby(self.batches, lambda batch: batch.domain)]
+
+    def _warn_of_few_images(self, batch_size: int | None) -> None:
+        """Say it if folders have fewer images than the batches that were asked for, or the method is waiting for."""
+        domains = self._domains()
+        sizes = [[len(batch.files) for batch in domain] for domain in domains]
+        few = [n for n, each in enumerate(sizes) if batch_size is not None and sum(each) < batch_size]
+        if few:
+            others = f", and {counted(len(few) - 1, 'other folder')}" if len(few) > 1 else ""
+            warnings.warn(
+                f"{domains[few[0]][0].folder} has {counted(sum(sizes[few[0]]), 'image')}{others}: fewer than the "
+                f"{batch_size} of a batch, so they are a small batch",
+                stacklevel=3,
+            )
+        method = replace(self.adapter.method, steps=self.adapter.steps)
+        short = too_short(method, self.adapter.norm, self.adapter.protocol, sizes)
+        if short is not None:
+            warnings.warn(short, stacklevel=3)
+
     def _mix_sorted_folders(self, seed: int) -> None:
         """Shuffle the folders whose order follows the classes, if the protocol allows, and say so."""
         order = ClassOrder(self._still.model, partial(_readable, size=self.size, resize=self.resize))
-        domains = [list(group) for _, group in groupby(self.batches, lambda batch: batch.domain)]
+        domains = self._domains()
         if order.folder_per_class([[file for batch in domain for file in batch.files] for domain in domains]):
             warnings.warn(ONE_CLASS_EACH, stacklevel=3)
         found = [domain for domain in domains if order.sorted_by_class([batch.files for batch in domain])]

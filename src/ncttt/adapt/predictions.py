@@ -56,7 +56,7 @@ def adapt_folders(
     method: str | None = None,
     settings: dict[str, Any] | None = None,
     protocol: str = "episodic",
-    batch_size: int = 128,
+    batch_size: int | None = None,
     stop: Literal["source", "none"] = "source",
     steps: int | None = None,
     lr: float | None = None,
@@ -84,7 +84,7 @@ def adapt_folders(
         method: Name of the method; by default the one that the model was trained for.
         settings: Settings of the method, as JSON, in place of the model's own.
         protocol: episodic forgets after each batch, online at each new folder, continual never.
-        batch_size: Largest number of images in a batch; a folder is divided evenly.
+        batch_size: Largest number of images in a batch, by default 128; a folder is divided evenly.
         stop: source leaves batches that look like source images to the model as it was trained; none adapts to all
             batches.
         steps: Adaptation steps, in place of the method's own.

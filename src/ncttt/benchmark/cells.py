@@ -14,11 +14,12 @@ from ncttt.benchmark.calibration import calibration_for
 from ncttt.benchmark.cell import Cell
 from ncttt.benchmark.draws import SEED, DrawnImages, ImageDraw
 from ncttt.benchmark.grid import Entry, Grid
-from ncttt.benchmark.grid_checks import check_grid, check_once
+from ncttt.benchmark.grid_checks import check_grid, check_once, sizes_of_batches
 from ncttt.benchmark.image_sizes import sized
 from ncttt.benchmark.rows import was_read
 from ncttt.benchmark.scenarios import CLEAN, Scenario
 from ncttt.benchmark.stored_corruptions import lies_ready, stored_scenarios
+from ncttt.benchmark.stream_checks import check_long_enough
 from ncttt.data import data_root
 from ncttt.data.class_names import check_same_classes
 from ncttt.data.corruptions import expand_corruptions, table_for
@@ -60,13 +61,16 @@ def _cells_on(grid: Grid, draw: ImageDraw) -> Iterator[Cell]:
     lists = _scenarios(grid, draw)
     drawn = lists[0][0].draw.read()
     entries = [(entry.protocols or grid.protocols, _templates(grid, entry, draw, drawn)) for entry in grid.entries]
+    images = len(drawn.labels)
+    sizes = sizes_of_batches(grid, images, draw.data)
     protocols = sorted({name for names, _ in entries for name in names}, key=_place_of)
     for scenarios, setups in _streams(lists, list(product(protocols, grid.orders, grid.sequences))):
-        for (protocol, order, sequence), size, seed in product(setups, grid.batch_sizes, grid.seeds):
+        for (protocol, order, sequence), size, seed in product(setups, sizes, grid.seeds):
             setup = {"protocol": protocol, "order": order, "sequence": sequence, "batch_size": size, "seed": seed}
-            for names, templates in entries:
-                if protocol in names:
-                    yield from (replace(template, scenarios=scenarios, **setup) for template in templates)
+            for template in (one for names, templates in entries if protocol in names for one in templates):
+                method, length = method_from(template.method), {"images": images, "batch_size": size}
+                check_long_enough(method, protocol, order, domains=len(scenarios), **length)
+                yield replace(template, scenarios=scenarios, **setup)
 
 
 def _place_of(protocol: str) -> tuple[int, str]:

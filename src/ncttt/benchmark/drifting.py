@@ -19,6 +19,7 @@ from ncttt.base.errors import InputError
 from ncttt.data import ImageSet, batches
 from ncttt.data.batching import shuffled
 from ncttt.data.corruptions import CLEAN
+from ncttt.data.planning import check_batch_size
 from ncttt.data.stream import Domain, Stream, corrupted_domain
 from ncttt.methods import PTBN, Method
 from ncttt.model.branched import Branched
@@ -37,21 +38,31 @@ class DriftBatch(NamedTuple):
     labels: Tensor
 
 
-class DriftRecord(NamedTuple):
-    """What came of one batch, the `batch`-th of the stream: accuracies between 0 and 1, and what the monitor said.
+@dataclass(frozen=True)
+class Scored:
+    """Accuracies, between 0 and 1, on so many images of a domain.
 
     `frozen` is the model as it was trained, `statistics` the same with the batch's own statistics (PTBN), `adapted` the
-    adapter's. `p` is the share of windows of source images that look at least as unlike the source, and `alarm`
-    whether that raised one; `steps` are those that the adapter took, and `stopped` why it took no more.
+    adapter's.
     """
 
-    batch: int
     domain: int
     corruption: str
     images: int
     frozen: float
     statistics: float
     adapted: float
+
+
+@dataclass(frozen=True)
+class DriftRecord(Scored):
+    """What came of one batch, the `batch`-th of the stream: its accuracies, and what the monitor said.
+
+    `p` is the share of windows of source images that look at least as unlike the source, and `alarm` whether that
+    raised one; `steps` are those that the adapter took, and `stopped` why it took no more.
+    """
+
+    batch: int
     p: float
     alarm: bool
     steps: int
@@ -77,8 +88,11 @@ class DriftingStream:
     def __post_init__(self) -> None:
         if not 1 <= self.images <= len(self.data.images):
             raise InputError(f"a domain shows 1 to {len(self.data.images)} images; found {self.images}")
-        if self.batch_size < 1 or not self.domains:
-            raise InputError(f"a stream needs domains and batches; found {self.domains!r} and {self.batch_size}")
+        if not self.domains:
+            raise InputError("a stream needs at least one domain; found none")
+        check_batch_size(self.batch_size)
+        if self.batch_size > self.images:
+            raise InputError(f"batches of {self.batch_size} images need as many in a domain; found {self.images}")
 
     def __len__(self) -> int:
         return len(self.domains) * -(-self.images // self.batch_size)
@@ -149,23 +163,18 @@ def _accuracy(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax(1).cpu() == labels).float().mean().item()
 
 
-class DomainSummary(NamedTuple):
+@dataclass(frozen=True)
+class DomainSummary(Scored):
     """A domain of a stream: how many images it had, three accuracies, and the share of its batches that alarmed."""
 
-    domain: int
-    corruption: str
-    images: int
-    frozen: float
-    statistics: float
-    adapted: float
     alarms: float
 
 
 def summaries(records: Iterable[DriftRecord]) -> list[DomainSummary]:
     """What records say of each domain, in the order of the stream.
 
-    >>> record = DriftRecord(0, 0, "clean", 50, 0.98, 0.96, 0.98, 0.4, False, 0, "left to source")
-    >>> summaries([record, record._replace(batch=1, images=100, frozen=0.95)])[0].frozen
+    >>> record = DriftRecord(0, "clean", 50, 0.98, 0.96, 0.98, 0, 0.4, False, 0, "left to source")
+    >>> summaries([record, replace(record, batch=1, images=100, frozen=0.95)])[0].frozen
     0.96
     """
     domains: dict[int, list[DriftRecord]] = {}

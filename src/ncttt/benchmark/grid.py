@@ -41,7 +41,7 @@ class Grid:
         sequences: How corruptions follow one another: once; or gradual (severities 1-2-3-4-5-4-3-2-1 of each),
             visits(3) (everything three times) and clean_every(4) (every fourth domain clean), joined by +. Every
             sequence but once makes the whole stream one cell, with any protocol.
-        batch_sizes: Number of images in a batch.
+        batch_sizes: Number of images in a batch; by default 128, or all images where there are fewer.
         seeds: Seeds of the order of images and of the adaptation.
         steps: Numbers of steps after which to predict; by default the method's own.
         threads: Number of threads of each cell.
@@ -65,7 +65,7 @@ class Grid:
     protocols: list[str] = field(default_factory=lambda: ["episodic"])
     orders: list[str] = field(default_factory=lambda: ["random"])
     sequences: list[str] = field(default_factory=lambda: ["once"])
-    batch_sizes: list[int] = field(default_factory=lambda: [128])
+    batch_sizes: list[int] | None = None
     seeds: list[int] = field(default_factory=lambda: [0])
     steps: list[int] | None = None
     threads: int = 1

@@ -12,9 +12,10 @@ from ncttt.benchmark.grid import Grid
 from ncttt.data.corruptions import SEVERITIES
 from ncttt.data.files.resizing import check_image_size, exact
 from ncttt.data.orders import parse_order
+from ncttt.data.planning import BATCH
 from ncttt.data.sequences import parse_sequence
 
-LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "sequences", "batch_sizes", "seeds")
+LISTS = ("data", "methods", "corruptions", "severities", "protocols", "orders", "sequences", "seeds")
 
 
 def check_grid(grid: Grid) -> None:
@@ -25,8 +26,8 @@ def check_grid(grid: Grid) -> None:
             raise InputError(f"a grid needs at least one of its {name}; found none")
         if name not in ("data", "methods"):
             check_once(values, name)
-    for size in grid.batch_sizes:
-        check_least("batch_sizes", size, 1)
+    if grid.batch_sizes is not None:
+        _check_batch_sizes(grid.batch_sizes)
     for seed in grid.seeds:
         check_least("seeds", seed, 0)
         check_seed("seeds", seed)
@@ -46,6 +47,27 @@ def check_grid(grid: Grid) -> None:
     for steps in (grid.steps, *(entry.steps for entry in grid.entries)):
         if steps is not None and (not steps or steps != sorted(set(steps)) or steps[0] < 0):
             raise InputError(f"step counts must rise, as in [0, 1, 5, 20]; found {steps}")
+
+
+def sizes_of_batches(grid: Grid, images: int, data: str) -> list[int]:
+    """The batch sizes of a grid on so many images of a set; an `InputError` for one that no batch could have."""
+    if grid.batch_sizes is None:
+        return [min(BATCH, images)]
+    for size in grid.batch_sizes:
+        if size > images:
+            raise InputError(
+                f"batches of {size} images are asked for, and there are {images} images of {data}; use batch sizes "
+                f"of at most {images}, or more images"
+            )
+    return grid.batch_sizes
+
+
+def _check_batch_sizes(sizes: Sequence[int]) -> None:
+    if not sizes:
+        raise InputError("a grid needs at least one of its batch_sizes; found none")
+    check_once(sizes, "batch_sizes")
+    for size in sizes:
+        check_least("batch_sizes", size, 1)
 
 
 def check_severity(severity: int) -> None:

@@ -11,6 +11,8 @@ from ncttt.base.errors import InputError
 from ncttt.data.orders import order_of, parse_order
 from ncttt.data.shuffling import shuffled
 
+BATCH = 128  # images in a batch, where nobody says how many and there are as many
+
 
 class PlannedBatch(NamedTuple):
     """Of each image of a batch the number of its domain and its place there, both (B,)."""

@@ -17,7 +17,7 @@ from ncttt.data.corruptions import CLEAN
 from ncttt.data.files.imageset import Images, ImageSet
 from ncttt.data.loading import CorruptedImages
 from ncttt.data.orders import parse_order
-from ncttt.data.planning import PlannedBatch, check_batch_size, planned_batches
+from ncttt.data.planning import BATCH, PlannedBatch, check_batch_size, planned_batches
 from ncttt.data.sequences import parse_sequence
 from ncttt.data.shuffling import shuffled
 
@@ -52,8 +52,9 @@ class Stream:
 
     The domains come one after another, and no batch has images of two. A domain that comes again, the same object, is
     another visit, in another order. With `mixed`, or `mixed(by_class)` and the like, each image comes once, in one of
-    the domains, which then must show the same images. With `even`, batches are as even as can be, and no larger than
-    asked. The `seed` decides everything. `Stream.corrupted` makes a stream from a set of images.
+    the domains, which then must show the same images. A batch has 128 images, or all of a domain where there are fewer;
+    a `batch_size` that no domain has the images for is an error. With `even`, batches are as even as can be, and no
+    larger than asked. The `seed` decides everything. `Stream.corrupted` makes a stream from a set of images.
 
     >>> from ncttt.data import load
     >>> digits = load("digits", "test")
@@ -64,7 +65,7 @@ class Stream:
 
     domains: Sequence[Domain]
     order: str = "random"
-    batch_size: int = 128
+    batch_size: int | None = None
     seed: int = 0
     even: bool = False
     device: str = "cpu"
@@ -73,16 +74,21 @@ class Stream:
         if not self.domains:
             raise InputError("a stream needs at least one domain; found none")
         check_seed("seed", self.seed)
-        check_batch_size(self.batch_size)
         parsed = parse_order(self.order)
         for domain in self.domains:
             if not len(domain.images):
                 raise InputError(f"the domain {domain.name} has no images")
+            if domain.labels is not None and len(domain.labels) != len(domain.images):
+                raise InputError(
+                    f"the domain {domain.name} has {len(domain.images)} images and {len(domain.labels)} labels; "
+                    "expected one label for each image, or None"
+                )
             if domain.labels is None and parsed.needs_labels:
                 raise InputError(
                     f"the order {self.order!r} follows the classes of images, and those of {domain.name} have no "
                     "labels; use 'random' or 'given'"
                 )
+        self._check_batch_size()
         if parsed.mixed and len({len(domain.images) for domain in self.domains}) > 1:
             raise InputError("a mixed order shows each image in one of the domains, which must have the same images")
 
@@ -106,14 +112,9 @@ class Stream:
         """
         kinds = parse_sequence(sequence).domains(corruptions, severity)
         count, seed = len(data) if images is None else images, settings.get("seed", 0)
-        size = settings.get("batch_size", cls.batch_size)
-        check_batch_size(size)
         check_seed("seed", seed)
-        if not size <= count <= len(data):
-            raise InputError(
-                f"a domain needs images for a batch of {size}, and at most the {len(data)} that {data.name} has; "
-                f"found {count}"
-            )
+        if not 1 <= count <= len(data):
+            raise InputError(f"a domain shows 1 to {len(data)} images of {data.name}; found {count}")
         places = np.sort(shuffled(len(data), seed, 0)[:count])
         made = {kind: corrupted_domain(data, places, *kind, constants) for kind in dict.fromkeys(kinds)}
         return cls(domains=[made[kind] for kind in kinds], **settings)
@@ -125,7 +126,7 @@ class Stream:
             np.zeros(len(domain.images), np.int64) if domain.labels is None else domain.labels
             for domain in self.domains
         ]
-        return planned_batches(labels, self.order, self.batch_size, self.seed, self._visits(), self.even)
+        return planned_batches(labels, self.order, self.batch_size or BATCH, self.seed, self._visits(), self.even)
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -150,6 +151,18 @@ class Stream:
     def places(self) -> np.ndarray:
         """The place in its domain of each image, (N,)."""
         return np.concatenate([batch.places for batch in self.batches])
+
+    def _check_batch_size(self) -> None:
+        """Raise for a size that is asked for, and that no batch would have."""
+        if self.batch_size is None:
+            return
+        check_batch_size(self.batch_size)
+        largest = max(self.domains, key=lambda domain: len(domain.images))
+        if not self.even and self.batch_size > len(largest.images):
+            raise InputError(
+                f"batches of {self.batch_size} images need a domain with as many; found {len(largest.images)} in "
+                f"{largest.name}, the largest"
+            )
 
     def _visits(self) -> list[int]:
         """For each domain, how often it was there before."""

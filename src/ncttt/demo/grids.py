@@ -49,7 +49,7 @@ def _grid(data: str, models: Mapping[str, str], images: int, seed: int, **more: 
         corruptions=[CLEAN, *setup.shifts],
         severities=[setup.severity],
         constants=setup.constants,
-        batch_sizes=[BATCH],
+        batch_sizes=[min(BATCH, images)],
         seeds=[seed],
         images=images,
         **more,

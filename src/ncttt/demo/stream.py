@@ -41,10 +41,11 @@ def demo_stream(data: str, images: int, seed: int = 0, root: str | None = None) 
     setup = SETUPS[data]
     model = checkpoint.load(setup.model)
     test, held_out = (load(data, split, root=root) for split in ("test", "val"))
+    count = min(images, len(test.images))
     stream = DriftingStream(
         data=test,
-        images=min(images, len(test.images)),
-        batch_size=BATCH,
+        images=count,
+        batch_size=min(BATCH, count),
         severity=setup.severity,
         domains=(CLEAN, *setup.shifts, CLEAN),
         constants=setup.constants,

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared import every_parameter, own_pass
+from ncttt.methods.shared import WITHOUT_NORM, every_parameter, own_pass
 from ncttt.model.branched import NORMALISATIONS, Branched, Features
 from ncttt.model.modes import evaluating
 from ncttt.model.moments import moments_along
@@ -73,8 +73,10 @@ class ActMAD(Method):
         with torch.no_grad(), evaluating(model.classifier), moments_of_outputs(model) as outputs:
             model(torch.zeros(2, *model.input_shape).to(model.mean))
         if not outputs:
-            network = type(model.classifier).__name__
-            raise InputError(f"ActMAD compares the outputs of normalisation layers; found none that runs in {network}")
+            raise InputError(
+                "ActMAD compares the outputs of normalisation layers; found none that runs in "
+                f"{type(model.classifier).__name__}: {WITHOUT_NORM}"
+            )
         return SourceMoments([output.mean.shape for output in outputs])
 
     @torch.no_grad()

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
+from ncttt.methods.shared import WITHOUT_NORM
 from ncttt.methods.tent import Returns
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy
@@ -45,5 +46,7 @@ def affine_parameters(model: Branched, title: str) -> dict[str, nn.Parameter]:
     moved = model.norm_parameters()
     if not moved:
         network = type(model.classifier).__name__
-        raise InputError(f"{title} moves scale and shift of normalisation layers; found none in {network}")
+        raise InputError(
+            f"{title} moves scale and shift of normalisation layers; found none in {network}: {WITHOUT_NORM}"
+        )
     return moved

@@ -79,7 +79,9 @@ def shuffled_patches(images: Tensor, patches: int) -> Tensor:
     count, channels, *sides = images.shape
     height, width = (side // patches for side in sides)
     if not height or not width:
-        raise InputError(f"images of {sides[0]}x{sides[1]} cannot be cut into {patches}x{patches} patches")
+        raise InputError(
+            f"DeYO shuffles patches, and images of {sides[0]}x{sides[1]} cannot be cut into {patches}x{patches} of them"
+        )
     fits = [height * patches, width * patches] == sides
     fitting = images if fits else F.interpolate(images, (height * patches, width * patches), mode="bilinear")
     grid = fitting.reshape(count, channels, patches, height, patches, width).permute(0, 2, 4, 1, 3, 5).flatten(1, 2)

@@ -12,6 +12,9 @@ from ncttt.model.branched import Branched
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import looking, statistics
 
+# What to do where a network has no normalisation layers with scale and shift.
+WITHOUT_NORM = "use a method that moves all weights, such as MEMO or CoTTA, or none, such as LAME or T3A"
+
 
 def moved_parameters(model: Branched, moves: str) -> dict[str, nn.Parameter]:
     """The classifier's parameters that `moves` names, all of which come before the tap.
@@ -89,9 +92,10 @@ def number_of_classes(model: Branched) -> int:
             return model(torch.zeros(2, *model.input_shape).to(model.mean)).shape[1]
     linear = [part for part in model.classifier.modules() if isinstance(part, nn.Linear)]
     if not linear:
+        name = type(model.method).__name__
         raise InputError(
-            f"how many classes {type(model.classifier).__name__} has cannot be told, because it has no linear layer: "
-            "make a model of it by ncttt.attach(net, None, method, example=images)"
+            f"{name} must know the number of classes, which a plain {type(model.classifier).__name__} without a linear "
+            f"layer does not tell: model = ncttt.attach(net, None, ncttt.{name}(), images), then ncttt.Adapter(model)"
         )
     return linear[-1].out_features
 

@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ncttt.base.errors import InputError
 from ncttt.methods.base import Method, Objective
-from ncttt.methods.shared import mean_entropy
+from ncttt.methods.shared import WITHOUT_NORM, mean_entropy
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy
 
@@ -52,9 +52,9 @@ class Tent(Method):
             moved = {name: p for name, p in moved.items() if _is_batch_norm(model, name)}
         if not moved:
             kind = "BatchNorm" if self.moves == "batch_norm" else "normalisation"
-            hint = "; Tent(moves='norm') also moves other normalisation layers" if model.norm_parameters() else ""
-            network = type(model.classifier).__name__
-            raise InputError(f"TENT moves scale and shift of {kind} layers; found none in {network}{hint}")
+            others = "Tent(moves='norm') also moves other normalisation layers"
+            hint, network = others if model.norm_parameters() else WITHOUT_NORM, type(model.classifier).__name__
+            raise InputError(f"TENT moves scale and shift of {kind} layers; found none in {network}: {hint}")
         return moved
 
     def adaptation_loss(self, model: Branched, images: Tensor) -> Objective:

@@ -40,7 +40,7 @@ def penultimate_features(model: Branched, images: Tensor, layer: str | None = No
             logits = model(images)
         features = tap.outputs[layer]
     else:
-        with _LastLinear(model.classifier) as last:
+        with _LastLinear(model) as last:
             logits = model(images)
         features = last.input_for(logits)
     if features.ndim < 2 or len(features) != len(logits):
@@ -54,24 +54,35 @@ def penultimate_features(model: Branched, images: Tensor, layer: str | None = No
 def last_linear(model: Branched) -> nn.Linear:
     """The linear layer that gives the logits: the last that runs, or of a plain module the last that it defines."""
     if model.input_shape is not None:
-        with evaluating(model.classifier), _LastLinear(model.classifier) as last:
+        with evaluating(model.classifier), _LastLinear(model) as last:
             logits = model(torch.zeros(2, *model.input_shape).to(model.mean))
         return last.linear_for(logits)
     linears = [part for part in model.classifier.modules() if isinstance(part, nn.Linear)]
     if not linears:
-        raise InputError(f"expected a linear layer that gives the logits; found none in {_name(model.classifier)}")
+        raise _no_linear(model, "found none")
     return linears[-1]
+
+
+def _no_linear(model: Branched, found: str) -> InputError:
+    """What to say if the logits do not come from a linear layer, and what the model's method can do then."""
+    method, network = type(model.method).__name__, type(model.classifier).__name__
+    here = f"name the layer whose output to use: ncttt.{method}(layer='...')"
+    elsewhere = "use a method that does not look at it, such as TENT, or ncttt.Lame(layer='...')"
+    return InputError(
+        f"{method} looks at the linear layer that gives the logits; {found} in {network}: "
+        f"{here if hasattr(model.method, 'layer') else elsewhere}"
+    )
 
 
 class _LastLinear:
     """A context manager that remembers which linear layer ran last, and what it was given."""
 
-    def __init__(self, classifier: nn.Module):
-        self._classifier = classifier
+    def __init__(self, model: Branched):
+        self._model = model
         self._last: tuple[nn.Linear, Tensor] | None = None
 
     def __enter__(self) -> "_LastLinear":
-        linears = [module for module in self._classifier.modules() if isinstance(module, nn.Linear)]
+        linears = [module for module in self._model.classifier.modules() if isinstance(module, nn.Linear)]
         self._hooks = [module.register_forward_pre_hook(self._hook) for module in linears]
         return self
 
@@ -89,16 +100,10 @@ class _LastLinear:
         return self._last[1]
 
     def linear_for(self, logits: Tensor) -> nn.Linear:
-        network = _name(self._classifier)
-        hint = "name the layer whose output to use, for a method that has such a setting, as in Lame(layer='...')"
         if self._last is None:
-            raise InputError(f"no linear layer runs in {network}, so its features cannot be found; {hint}")
+            raise _no_linear(self._model, "found none that runs")
         linear, _ = self._last
         if linear.out_features != logits.shape[1]:
-            instead = f"the last linear layer that runs in {network} gives {linear.out_features} values"
-            raise InputError(f"expected it to give the {logits.shape[1]} logits, but {instead}; {hint}")
+            found = f"found {logits.shape[1]} logits, and {linear.out_features} values from the last one that runs"
+            raise _no_linear(self._model, found)
         return linear
-
-
-def _name(network: nn.Module) -> str:
-    return type(network).__name__

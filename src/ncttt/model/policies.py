@@ -57,7 +57,7 @@ def blend(alpha: float) -> Policy:
     >>> blend(0.6)
     'blend(0.6)'
     """
-    return _checked(f"blend({alpha!r})")
+    return _spelled("blend", alpha)
 
 
 def prior(images: float) -> Policy:
@@ -66,7 +66,7 @@ def prior(images: float) -> Policy:
     >>> prior(16)
     'prior(16)'
     """
-    return _checked(f"prior({images!r})")
+    return _spelled("prior", images)
 
 
 def instance(k: float, share: float = 0.0) -> Policy:
@@ -77,7 +77,7 @@ def instance(k: float, share: float = 0.0) -> Policy:
     >>> instance(4), instance(4, 1)
     ('instance(4)', 'instance(4, 1)')
     """
-    return _checked(f"instance({k!r}, {share!r})" if share else f"instance({k!r})")
+    return _spelled("instance", k, share) if share else _spelled("instance", k)
 
 
 def stream(rate: float) -> Policy:
@@ -86,7 +86,7 @@ def stream(rate: float) -> Policy:
     >>> stream(0.01)
     'stream(0.01)'
     """
-    return _checked(f"stream({rate!r})")
+    return _spelled("stream", rate)
 
 
 def window(images: int) -> Policy:
@@ -95,7 +95,7 @@ def window(images: int) -> Policy:
     >>> window(128)
     'window(128)'
     """
-    return _checked(f"window({images!r})")
+    return _spelled("window", images)
 
 
 def running(momentum: float, passes: int = 1) -> Policy:
@@ -106,7 +106,7 @@ def running(momentum: float, passes: int = 1) -> Policy:
     >>> running(0.1, 20)
     'running(0.1, 20)'
     """
-    return _checked(f"running({momentum!r}, {passes!r})")
+    return _spelled("running", momentum, passes)
 
 
 def batch_share(policy: Policy, images: int = MANY) -> float:
@@ -183,7 +183,9 @@ def standing(policy: Policy) -> Policy:
     return "source" if moves_buffers(policy) else policy
 
 
-def _checked(policy: Policy) -> Policy:
+def _spelled(kind: str, *numbers: float) -> Policy:
+    """The policy of that kind, or an `InputError` unless it can have these numbers."""
+    policy = f"{kind}({', '.join(map(repr, numbers))})"
     parse(policy)
     return policy
 

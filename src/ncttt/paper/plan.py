@@ -115,10 +115,14 @@ class Plan:
             split=self.split,
             corruptions=self.corruptions,
             severities=[5 if severity is None else severity],
-            batch_sizes=[self.batch_size],
+            batch_sizes=[self.batch_of(options.get("images"))],
             seeds=[seed],
             **options,
         )
+
+    def batch_of(self, images: int | None) -> int:
+        """The plan's batch size, or all images where somebody asks for fewer, to try things out."""
+        return self.batch_size if images is None else min(self.batch_size, images)
 
     def entry(self, column: Column, seed: int, home: Path) -> Entry:
         """The entry of a grid for a column."""

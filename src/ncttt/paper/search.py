@@ -28,13 +28,14 @@ def tuning_of(plan: Plan, settings: Settings) -> Tuning:
     """The search as a tuning, a training with each seed."""
     own: dict[str, Any] = {name: value for name, value in plan.search.items() if name != "model"}
     trained = own.pop("trained") | {"recipe.seed": settings.seeds_of(plan)}
+    images = settings.images or own.pop("images", None)
     return Tuning(
         data=plan.data,
         trained=trained,
         root=settings.root,
-        batch_size=plan.batch_size,
+        batch_size=plan.batch_of(images),
         device=settings.device,
-        images=settings.images or own.pop("images", None),
+        images=images,
         **{name: value for name, value in own.items() if name != "images"},
     )
 

@@ -80,7 +80,7 @@ def _notes(plan: Plan, rows: Sequence[Row], settings: Settings) -> tuple[str, ..
     where = origin()
     notes = [
         f"Scale {settings.scale}: {first['images']} images of {first['data']} each, {images}; batches of "
-        f"{plan.batch_size}, weights restored after each; seeds {', '.join(map(str, settings.seeds_of(plan)))}.",
+        f"{first['batch_size']}, weights restored after each; seeds {', '.join(map(str, settings.seeds_of(plan)))}.",
         f"Commit {where['commit']}, {where['machine']}, {where['versions']}.",
     ]
     if plan.stands_for:

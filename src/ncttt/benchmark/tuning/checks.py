@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from ncttt.base.errors import InputError
 from ncttt.benchmark.cells import check_stop, image_draws
 from ncttt.benchmark.grid import Entry
-from ncttt.benchmark.grid_checks import check_grid, check_least
+from ncttt.benchmark.grid_checks import check_grid, check_least, sizes_of_batches
+from ncttt.benchmark.stream_checks import check_long_enough
 from ncttt.benchmark.tuning.config import Tuning
 from ncttt.benchmark.tuning.trials import combinations, factor_and_name, grid_of
 from ncttt.data.corruptions import CORRUPTIONS, expand_corruptions, table_for
-from ncttt.methods import METHODS
+from ncttt.methods import METHODS, Method
 from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from
 from ncttt.training.job import Job
@@ -49,8 +51,7 @@ def check_tuning(tuning: Tuning, job: Job | None) -> None:
     if tuning.protocol == "mixed":
         raise InputError("'mixed' is no protocol but an order; write protocol: continual and order: mixed")
     _check_split(tuning, job)
-    _check_method(tuning, job)
-    _check_images(tuning, job)
+    _check_images(tuning, job, _checked_methods(tuning, job))
 
 
 def _check_split(tuning: Tuning, job: Job | None) -> None:
@@ -78,8 +79,8 @@ def _trained_on(checkpoint: str) -> str | None:
         return None
 
 
-def _check_method(tuning: Tuning, job: Job | None) -> None:
-    """Every combination of settings makes a method."""
+def _checked_methods(tuning: Tuning, job: Job | None) -> list[Method]:
+    """The method of every combination of settings."""
     if tuning.method is not None:
         METHODS.find(tuning.method)  # first, because a checkpoint may be for this very method
     own = {"name": job.method, **job.method_settings} if job else trained_method(str(tuning.checkpoint))
@@ -96,13 +97,13 @@ def _check_method(tuning: Tuning, job: Job | None) -> None:
         if setting == "steps" and not kind.learns:
             raise InputError(f"{name} takes no steps, so they cannot be tuned")
     base = own if kind.needs_training() else {"name": name}
-    for _, adapted in combinations(tuning):
-        method_from(base, **{key: value for key, value in adapted.items() if key != "stop"})
+    chosen = ({key: value for key, value in adapted.items() if key != "stop"} for _, adapted in combinations(tuning))
+    return [method_from(base, **settings) for settings in chosen]
 
 
-def _check_images(tuning: Tuning, job: Job | None) -> None:
+def _check_images(tuning: Tuning, job: Job | None, methods: Iterable[Method]) -> None:
     check_least("confirm", tuning.confirm, 0)
-    expand_corruptions(tuning.corruptions)
+    domains = len(expand_corruptions(tuning.corruptions))
     steps = tuning.adapted.get("steps")
     still = Entry(method="ptbn", checkpoint=tuning.checkpoint or "", steps=None if steps is None else sorted(steps))
     check_grid(grid_of(tuning, still, fresh=False))
@@ -111,4 +112,8 @@ def _check_images(tuning: Tuning, job: Job | None) -> None:
         if job is not None:  # there is no checkpoint yet to ask for these
             grid = replace(grid, image_size=job.image_size, resize=tuning.resize or job.resize)
         drawn = image_draws(grid)[0].read()
+        (size,) = sizes_of_batches(grid, len(drawn.labels), tuning.data)
+        length = {"domains": domains, "images": len(drawn.labels), "batch_size": size}
+        for method in methods:
+            check_long_enough(method, tuning.protocol, tuning.order, **length)
         table_for(drawn.images.shape[1], drawn.images.shape[2], tuning.constants)

@@ -39,7 +39,7 @@ class Tuning:
         order: Order of the images: random, by_class, dirichlet(0.1) or mixed.
         sequence: How corruptions follow one another: once; or gradual, visits(3) and clean_every(4), joined by +, which
             make one stream of them.
-        batch_size: Number of images in a batch.
+        batch_size: Number of images in a batch; by default 128, or all images where there are fewer.
         seed: Seed of the draw of combinations, the order of images and the adaptation.
         threads: Number of threads of each cell.
         device: cpu, cuda or cuda:N.
@@ -66,7 +66,7 @@ class Tuning:
     protocol: str = "episodic"
     order: str = "random"
     sequence: str = "once"
-    batch_size: int = 128
+    batch_size: int | None = None
     seed: int = 0
     threads: int = 1
     device: str = "cpu"

@@ -151,7 +151,7 @@ def grid_of(tuning: Tuning, entry: Entry, fresh: bool) -> Grid:
         protocols=[tuning.protocol],
         orders=[tuning.order],
         sequences=[tuning.sequence],
-        batch_sizes=[tuning.batch_size],
+        batch_sizes=None if tuning.batch_size is None else [tuning.batch_size],
         seeds=[tuning.seed],
         threads=tuning.threads,
         device=tuning.device,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ncttt.base.errors import InputError
+from ncttt.base.words import counted
 from ncttt.data.files.finding import image_files, subfolders
 from ncttt.data.files.image_files import LazyImages
 from ncttt.data.files.imageset import MOST_CLASSES, ImageSet
@@ -46,7 +47,9 @@ def folder(
     shorter_side(resize, image_size)  # before the files are listed
     paths, labels, names = _listed(path, classes) if (path / LIST).is_file() else _by_class(path, classes)
     if not paths:
-        raise InputError(f"{path} holds no images; expected <class>/<image> or {LIST} with lines `path label`")
+        loose = len(image_files(path))
+        found = f"{counted(loose, 'image')} without labels" if loose else "no images"
+        raise InputError(f"{path} holds {found}; expected <class>/<image> or {LIST} with lines `path label`")
     data = ImageSet(LazyImages(paths, image_size, resize), np.array(labels), tuple(names), name=str(path))
     return without_bad(data) if skip_bad else data
 

@@ -91,7 +91,7 @@ def finding(domains: Sequence[DomainSummary]) -> str:
     """What the figure shows, in a sentence made from its numbers.
 
     >>> clean = DomainSummary(0, "clean", 100, 0.93, 0.91, 0.93, 0.0)
-    >>> finding([clean, clean._replace(corruption="fog", frozen=0.4, statistics=0.75, adapted=0.8)])
+    >>> finding([clean, DomainSummary(1, "fog", 100, 0.4, 0.75, 0.8, 1.0)])
     'Right while the images drift: 80 % adapted, 75 % with batch statistics alone, 40 % frozen'
     """
     shares = (f"{100 * shifted_mean(domains, name):.0f} %" for name in ("adapted", "statistics", "frozen"))

@@ -51,7 +51,7 @@ class Verdict:
         if mean == low == high == 0:
             return "no difference at all"
         if not self.comparison.overall.difference.has_interval:
-            return f"{mean:+.2f} (too few batches for an interval) {verdict}"
+            return f"{mean:+.2f}, with too few batches to tell whether it is significant"
         return f"{mean:+.2f} (95 % interval {low:+.2f} to {high:+.2f}) {verdict}"
 
 
