@@ -250,6 +250,7 @@ SHORT = [
     ),
     ("note", {"every": 81}, {}, "NOTE takes a step after each 81 images (every)"),
     ("note", {"capacity": 121}, {}, "NOTE has a memory of 121 images (capacity), which the 120 images until"),
+    ("tent", {"gather": 121}, {}, "gather=121 waits for so many images to learn from, and the 120 images until"),
     ("ptbn", {"norm": "window(121)"}, {}, "'window(121)' takes the statistics of the last 121 images, which the 120"),
 ]
 
@@ -269,6 +270,7 @@ def test_a_stream_that_is_too_short_for_a_method_is_refused(checkpoint, method, 
         ("note", {"every": 200, "capacity": 240}, ["continual"]),  # which remembers both corruptions
         ("rotta", {"steps": 0}, ["episodic"]),  # somebody asked it not to learn
         ("ptbn", {"norm": "window(120)"}, ["online"]),
+        ("tent", {"gather": 120}, ["online"]),
     ],
 )
 def test_a_stream_that_is_just_long_enough_is_measured(checkpoint, method, settings, protocols):

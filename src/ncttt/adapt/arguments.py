@@ -6,7 +6,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor, nn
 
@@ -16,11 +16,13 @@ from ncttt.base.words import counted
 from ncttt.methods.base import Method
 from ncttt.model.branched import Branched
 from ncttt.model.certainty import Recent
-from ncttt.model.gathered import Gathered
 from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing
 from ncttt.model.policies import window_size
 from ncttt.model.snapshot import named_tensors
 from ncttt.model.windows import windows_of
+
+if TYPE_CHECKING:
+    from ncttt.model.gathered import Gathered
 
 Norm = Policy | tuple[Policy, Policy]
 Stop = Literal["source"] | float | None
@@ -207,6 +209,8 @@ def gathered_for(method: Method, protocol: Protocol, model: Branched) -> Gathere
             f"gather={method.gather} keeps images, so their shape must be known, which a plain module does not tell: "
             "model = ncttt.attach(net, None, method, images), then ncttt.Adapter(model)"
         )
+    from ncttt.model.gathered import Gathered  # only who gathers needs it
+
     return Gathered(method.gather, model.input_shape).to(model.mean).eval()
 
 

@@ -1,4 +1,4 @@
-"""Whether a stream is long enough for what a method remembers: its memory of images, the window of its statistics.
+"""Whether a stream is long enough for what a method remembers: its memory, a group to learn from, a window.
 
 A method sees so many images until its protocol forgets. With fewer than it waits for, it never learns.
 """
@@ -42,6 +42,11 @@ def too_short(
                 f"{method.title} has a memory of {capacity} images (capacity), which "
                 f"{_until(protocol, longest)} can never fill: use capacity={longest} or less, or more images"
             )
+    if method.gather > longest and method.steps:
+        return (
+            f"gather={method.gather} waits for so many images to learn from, and {_until(protocol, longest)} are fewer, "
+            f"so it never learns: use gather={longest} or less, or more images"
+        )
     for policy in (norm,) if isinstance(norm, str) else norm:
         window = window_size(policy)
         if window is not None and longest < window:

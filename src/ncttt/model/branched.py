@@ -17,7 +17,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
 from ncttt.model.certainty import Recent, measured_certainty
-from ncttt.model.gathered import Gathered
 from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import batch_norms
@@ -25,6 +24,7 @@ from ncttt.model.taps import Tap, check_eager, find_layer, logits_of
 
 if TYPE_CHECKING:
     from ncttt.methods.base import Method
+    from ncttt.model.gathered import Gathered
 
 Features = Tensor | tuple[Tensor, ...]
 NORMALISATIONS = (_BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
