@@ -44,8 +44,8 @@ def too_short(
             )
     if method.gather > longest and method.steps:
         return (
-            f"gather={method.gather} waits for so many images to learn from, and {_until(protocol, longest)} are fewer, "
-            f"so it never learns: use gather={longest} or less, or more images"
+            f"gather={method.gather} waits for so many images to learn from, and {_until(protocol, longest)} are "
+            f"fewer, so it never learns: use gather={longest} or less, or more images"
         )
     for policy in (norm,) if isinstance(norm, str) else norm:
         window = window_size(policy)
