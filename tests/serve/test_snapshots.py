@@ -121,5 +121,3 @@ def test_a_state_of_another_setup_is_refused(store):
     store.write(FACTS, other.stream_state())
     with pytest.raises(InputError, match="was made with"):
         adapter().load_stream_state(store.read("door", 3)[1])
-
-
