@@ -272,7 +272,8 @@ class Adapter(StreamModule):
             return None
         from ncttt.adapt.watch import watch_for  # only who watches needs it
 
-        return watch_for(on_collapse, self.model, self.norm[1], buffers, learns or self.model.memory is not None)
+        follows = self._small_batches.moves_statistics(self.norm) or moves_buffers(self.norm[1])
+        return watch_for(on_collapse, self.model, buffers, learns or self.model.memory is not None, follows)
 
     def _watched(self, suited: AdaptableModel, images: Tensor, look: Look | None) -> Unadapted | None:
         """What the unadapted model says of a batch, where it is asked; the source gate may have asked it already."""
