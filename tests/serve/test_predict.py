@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from service import MODEL, client_of, digits, labels, png, predict, text
+from service import MODEL, client_of, digits, labels, png, predict, settings_in, text
 
 import ncttt
 from ncttt.adapt.small_batches import ENOUGH
+from ncttt.serve import create_app
 
 pytestmark = pytest.mark.filterwarnings("ignore::ncttt.adapt.SmallBatchWarning")
 
@@ -223,8 +224,7 @@ def test_a_model_without_certainty_is_served_with_care(tmp_path):
         refused = client.app.state.worker.served.stop
     assert refused is None
     with pytest.raises(ncttt.InputError, match="--stop"):
-        with client_of(tmp_path, model=str(tmp_path / "model"), stop="source"):
-            pass
+        create_app(settings_in(tmp_path, model=str(tmp_path / "model"), stop="source"))
 
 
 def test_a_full_queue_is_429(tmp_path):

@@ -1,5 +1,7 @@
 """Snapshots: whole or not at all, exact, and nothing in them is executed."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from service import MODEL, digits
@@ -107,7 +109,7 @@ def test_old_versions_are_thinned_out(store):
     assert len(versions) == 4
     assert versions[0] == 1
     assert versions[-1] == 59
-    gaps = [after - before for before, after in zip(versions, versions[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(versions)]
     assert gaps == sorted(gaps, reverse=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,27 +39,31 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
         raise InputError(f"port must be a whole number from 0 to 65535; found {port}")
     folder = Path(settings.state)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with alone_with(folder), listening():
+    with alone_with(folder), listening(), _bound(host, port) as address:
         app = create_app(settings, token=token, loopback=is_loopback(host))
-        config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
-        _serve(config, f"serving {settings.model} on")
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        _serve(config, address, f"serving {settings.model} on")
 
 
-def _serve(config: Config, told: str) -> None:
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens; first of all, because a model takes seconds to load."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+
+
+def _serve(config: Config, address: socket.socket, told: str) -> None:
     from uvicorn import Server
 
     class Telling(Server):
-        """Says where it listens, once it does."""
+        """Says where it listens, once it answers."""
 
-        async def startup(self, sockets: list | None = None) -> None:
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            for server in self.servers:
-                for socket in server.sockets:
-                    host, port = socket.getsockname()[:2]
-                    shown = f"[{host}]" if ":" in host else host
-                    print(f"ncttt: {told} http://{shown}:{port}", file=sys.stderr, flush=True)
+            host, port = address.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            print(f"ncttt: {told} http://{shown}:{port}", file=sys.stderr, flush=True)
 
-    server = Telling(config)
-    server.run()
-    if not server.started:
-        raise InputError(f"cannot listen on {config.host}:{config.port}")
+    Telling(config).run(sockets=[address])
