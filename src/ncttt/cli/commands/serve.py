@@ -5,10 +5,7 @@ from typing import Any
 from ncttt.serve import run_service
 from ncttt.serve.settings import Settings
 
-EXAMPLE = (
-    "ncttt serve --model digits-small-ncttt --port 8000",
-    "ncttt serve --config serve.yaml --budget-ms 50",
-)
+EXAMPLE = "ncttt serve --model digits-small-ncttt --port 8000 --budget-ms 200"
 GROUP = "train and adapt"
 
 
