@@ -77,7 +77,7 @@ def throughput(options: Any) -> dict[str, Any]:
     sizes = Counter(answer["batch"]["images"] for answer in answers)
     batches = [size for size, count in sizes.items() for _ in range(max(1, round(count / size)))]
     np.random.default_rng(0).shuffle(batches)
-    alone = adapter_rate(images, batches, options.seconds)
+    alone = adapter_rate(images, batches, min(20.0, options.seconds))
     waits, model, total = (
         [answer["milliseconds"][name] for answer in answers] for name in ("waiting", "model", "total")
     )
@@ -101,7 +101,7 @@ def streams(options: Any) -> dict[str, Any]:
     images = test_images("gaussian_noise", 1000)
     requests = [encoded(image, f"s{number}") for number, image in enumerate(images)]
     with served("--wait-ms", "0", "--hot-streams", "32") as (port, process):
-        found = {"memory_before_mib": rss(process)}
+        found: dict[str, Any] = {"memory_before_mib": rss(process)}
         for turn in ("first", "second"):
             answers, took = asyncio.run(send(port, requests, 8, 600, len(requests)))
             found |= {f"{turn}_ms_per_request": 1000 * took / len(answers), f"{turn}_memory_mib": rss(process)}
@@ -212,6 +212,7 @@ def test_images(kind: str, count: int) -> np.ndarray:
 
 def test_labels(count: int) -> list[str]:
     data = ncttt.data.load("cifar10", "test")
+    assert data.classes is not None
     return [data.classes[label] for label in data.labels[:count].tolist()]
 
 
