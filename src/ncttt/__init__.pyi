@@ -10,6 +10,7 @@ from . import (
     noise,
     paper,
     report,
+    serve,
     testing,
     training,
     zoo,
@@ -47,6 +48,7 @@ from .methods import (
 )
 from .model import Branched, attach, calibrated, norm
 from .monitor import Monitor
+from .serve import Client
 from .training import Recipe, train
 from .zoo import info, load, save
 
@@ -67,6 +69,7 @@ __all__ = [
     "ActMAD",
     "Adapter",
     "Branched",
+    "Client",
     "ClusT3",
     "CoTTA",
     "DeYO",
@@ -103,6 +106,7 @@ __all__ = [
     "paper",
     "report",
     "save",
+    "serve",
     "testing",
     "train",
     "training",

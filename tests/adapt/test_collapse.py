@@ -351,3 +351,17 @@ def test_a_thousand_small_batches_end_well(digits):
     adapter = ncttt.Adapter(model, method, protocol="continual", on_collapse="reset")
     assert accuracy(adapter, sets, size=8, count=1000) >= floor - 0.02
     assert adapter.watch.rest[1] > REST, "there was no disaster to survive"
+
+
+def test_statistics_that_follow_single_images_are_no_collapse():
+    """Behind the gate small batches get the statistics of the stream; the unadapted model must have them, too."""
+    model = ncttt.load("digits-small-ncttt")
+    faded = ncttt.data.load("digits", "test", corruption="contrast", severity=3)
+    batch, labels = next(iter(ncttt.data.batches(faded, 200)))
+    adapter = ncttt.Adapter(model, protocol="online", stop="source", on_collapse="reset")
+    logits = torch.cat([adapter(image[None]) for image in batch])
+    assert adapter.watch is not None
+    assert not adapter.watch.resting
+    assert adapter.trace.stopped == "nothing to learn"
+    assert adapter.trace.agreement == pytest.approx(1.0)  # nothing was learned
+    assert (logits.argmax(1) == labels).float().mean() > 0.9

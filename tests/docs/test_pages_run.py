@@ -38,6 +38,8 @@ LEFT_OUT = (
     ("docs/report", "bench.sqlite", "needs the rows of a benchmark"),
     ("docs/gallery", "ncttt figures", "run by the page of figures; the stream that drifts needs CIFAR-10"),
     ("docs/figures", "layer-sigma", "trains sixteen models"),
+    ("docs/howto/serve", "ncttt serve", "does not end by itself; tests/serve has it as a process"),
+    ("docs/howto/serve", "ncttt adapt", "needs a service; tests/serve/test_process.py sends a folder"),
     ("docs/howto/cluster", "--executor ray", "Ray is tested by the tests of the executors"),
 )
 

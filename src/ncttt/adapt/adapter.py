@@ -88,6 +88,7 @@ class Adapter(StreamModule):
         self.steps = arguments.checked_steps(self.method.steps if steps is None else steps)
         self.guard, self.seed = guard, seed
         self.trace = Trace()
+        self.source_logits: Tensor | None = None  # of the last batch, where `stop="source"` asked the source model
         self.model.memory = arguments.memory_of(self.method, self.model)
         moving = arguments.moving_parameters(self.method, self.model)
         optimizer = self.method.optimizer if optimizer is None else optimizer
@@ -135,6 +136,7 @@ class Adapter(StreamModule):
         steps = arguments.rising_steps(steps)
         images = self._ready(images)
         look = self._look(images)
+        self.source_logits = None if look is None else look.logits
         if look is not None and look.like_source:
             self.trace = Trace(stopped="left to source", confidence=look.confidence, evidence=look.evidence)
             self._end_batch(images, moved=False)
@@ -270,7 +272,8 @@ class Adapter(StreamModule):
             return None
         from ncttt.adapt.watch import watch_for  # only who watches needs it
 
-        return watch_for(on_collapse, self.model, self.norm[1], buffers, learns or self.model.memory is not None)
+        follows = self._small_batches.moves_statistics(self.norm) or moves_buffers(self.norm[1])
+        return watch_for(on_collapse, self.model, buffers, learns or self.model.memory is not None, follows)
 
     def _watched(self, suited: AdaptableModel, images: Tensor, look: Look | None) -> Unadapted | None:
         """What the unadapted model says of a batch, where it is asked; the source gate may have asked it already."""

@@ -108,7 +108,7 @@ def adapt_folders(
     check_place(Path(out))
     trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     if not overwrite:
-        _check_new(str(out), trace_file)
+        check_new(str(out), trace_file)
     if method is not None:
         methods.METHODS.find(method)  # first, because the model may be for this very method
     loaded = _loaded(model, device, threads)
@@ -178,7 +178,7 @@ def _loaded(model: str | Path | Branched, device: str, threads: int | None) -> B
     return zoo.load(model).to(available(device)) if isinstance(model, str | Path) else model
 
 
-def _check_new(*files: str) -> None:
+def check_new(*files: str) -> None:
     """Raise rather than replace what an earlier run has written."""
     for file in files:
         if Path(file).exists() and not is_special(Path(file)):

@@ -178,6 +178,23 @@ class StreamModule(nn.Module):
             raise InputError(f"this is no state of an adapter: found {kind_of(state_dict)}")
         return super().load_state_dict(state_dict, strict, assign)
 
+    def stream_state(self) -> dict[str, Any]:
+        """The part of `state_dict` in which adapters of one model and one setup differ; small where little moves."""
+        state, moving = self.state_dict(), self._moving_names()
+        return {name: part for name, part in state.items() if name == EXTRA or name in moving}
+
+    def load_stream_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `stream_state` gave, checked as `load_state_dict` checks a whole state."""
+        moving = self._moving_names()
+        rest = {name: tensor for name, tensor in self._shown().items() if name not in moving}
+        self.load_state_dict({**rest, **state})
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Let batches come inside the `with` block of which the stream remembers nothing afterwards."""
+        with self._state.kept():
+            yield
+
     def _load_from_state_dict(  # type: ignore[override]
         self, state_dict: Mapping[str, Any], prefix: str, local_metadata: Mapping[str, Any], *args: Any
     ) -> None:

@@ -16,7 +16,7 @@ from ncttt.base.warning import warn_caller
 from ncttt.methods.shared import number_of_classes
 from ncttt.methods.shared_teacher import Values
 from ncttt.model.branched import Branched
-from ncttt.model.norm import Policy, batch_share, moves_buffers, moves_in_passing, needs_passes, statistics, stream
+from ncttt.model.norm import Policy, batch_share, moves_in_passing, needs_passes, statistics, stream
 from ncttt.model.snapshot import Snapshot
 
 OnCollapse = Literal["reset", "freeze", "warn"]
@@ -122,17 +122,20 @@ class Watch(nn.Module):
 
 
 def watch_for(
-    on_collapse: OnCollapse, model: Branched, norm: Policy, moving: Mapping[str, Tensor], moves: bool
+    on_collapse: OnCollapse, model: Branched, moving: Mapping[str, Tensor], moves: bool, follows: bool
 ) -> Watch | None:
-    """The watch that a policy asks for; none where nothing but statistics `moves`, which cannot collapse."""
+    """The watch that a policy asks for; none where nothing but statistics `moves`, which cannot collapse.
+
+    `follows` says whether predictions may use statistics that follow the stream, which the unadapted model then needs.
+    """
     if on_collapse not in get_args(OnCollapse):
         known = ", ".join(map(repr, get_args(OnCollapse)))
         raise InputError(f"on_collapse must be one of {known} or None; found {on_collapse!r}")
     if not moves:
         return None
-    kept = ("branch.", "memory.", "gathered.")
+    kept = ("branch.", "memory.", "gathered.", "recent.")
     followed = {name: tensor for name, tensor in moving.items() if not name.startswith(kept)}
-    return Watch(on_collapse, number_of_classes(model), followed if moves_buffers(norm) else {}).to(model.mean)
+    return Watch(on_collapse, number_of_classes(model), followed if follows else {}).to(model.mean)
 
 
 def in_passing(policy: Policy, images: int) -> Policy:

@@ -18,6 +18,7 @@ class Snapshot:
         self._live = dict(tensors)
         self._optimizer = optimizer
         self._saved = self._clones()
+        self._digest: str | None = None
 
     @contextmanager
     def saved(self) -> Iterator[None]:
@@ -78,10 +79,16 @@ class Snapshot:
         """Go on with tensors of another device or type, where `convert` has put the live ones."""
         self._live = dict(live)
         self._saved.update({name: convert(tensor) for name, tensor in self._saved.items()})  # it has other readers
+        self._digest = None
         self.load_history(self.history())  # an optimizer that loads puts its tensors beside its parameters
 
     def digest(self) -> str:
         """A hash of the saved values: that of the source."""
+        if self._digest is None:
+            self._digest = self._computed_digest()
+        return self._digest
+
+    def _computed_digest(self) -> str:
         digest = hashlib.sha256()
         for name, tensor in sorted(self._saved.items()):
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())

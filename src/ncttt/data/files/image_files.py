@@ -47,6 +47,14 @@ def decode_hashed(path: Path, size: int, resize: str = SQUARE) -> tuple[np.ndarr
         return _pixels(BytesIO(content), size, resize), hashlib.sha256(content).digest()
 
 
+def decode_bytes(
+    content: bytes, name: str, size: int, resize: str = SQUARE, most_pixels: int = MOST_PIXELS
+) -> np.ndarray:
+    """The same from the bytes of an image file, which errors call by that name."""
+    with _naming(name):
+        return _pixels(BytesIO(content), size, resize, most_pixels)
+
+
 def hash_of(path: Path) -> bytes:
     """The SHA-256 of a file."""
     with _naming(path):
@@ -60,7 +68,7 @@ def _content(path: Path) -> bytes:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming(path: Path | str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -70,19 +78,19 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: Path | BytesIO) -> Iterator[Image.Image]:
+def opened(file: Path | BytesIO, most_pixels: int = MOST_PIXELS) -> Iterator[Image.Image]:
     """An image of a format and a size that we decode; nothing of it is decoded yet."""
     if isinstance(file, Path) and not stat.S_ISREG(file.stat().st_mode):
         raise InputError("it is no regular file")  # a pipe would keep us waiting
     # Pillow's own limit is a warning that depends on a global; ours is checked right after the header is read.
     with Image.open(file, formats=FORMATS) as image:
-        if image.width * image.height > MOST_PIXELS:
-            raise InputError(f"{image.width} x {image.height} pixels; at most {MOST_PIXELS:,} are decoded")
+        if image.width * image.height > most_pixels:
+            raise InputError(f"{image.width} x {image.height} pixels; at most {most_pixels:,} are decoded")
         yield image
 
 
-def _pixels(file: Path | BytesIO, size: int, resize: str) -> np.ndarray:
-    with opened(file) as image:
+def _pixels(file: Path | BytesIO, size: int, resize: str, most_pixels: int = MOST_PIXELS) -> np.ndarray:
+    with opened(file, most_pixels) as image:
         turn = UPRIGHT.get(_orientation(image))
         stored = to_rgb(image)
     return np.asarray(fit(stored if turn is None else stored.transpose(turn), size, resize))

@@ -1,0 +1,190 @@
+"""The application: routes of a service, and what they answer when something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+
+from ncttt import __version__
+from ncttt.base.errors import InputError
+from ncttt.serve import answers, bodies
+from ncttt.serve.access import Access
+from ncttt.serve.batching import QueueClosed, QueueFull
+from ncttt.serve.feedback import Feedback
+from ncttt.serve.health import Counted, add_health
+from ncttt.serve.images import decoded
+from ncttt.serve.metrics import Metrics
+from ncttt.serve.replies import answered, of_score, of_stream, reply
+from ncttt.serve.settings import NAME, Settings
+from ncttt.serve.streams import StreamFacts, Streams, TooManyStreams, UnknownStream
+from ncttt.serve.uploads import Refused, asked_for, read_upload, sentence
+from ncttt.serve.worker import Answer, Worker
+
+SMALL_BODY = 1 << 20  # bytes of a request without images
+STATUS = {UnknownStream: 404, TooManyStreams: 429, QueueFull: 429, QueueClosed: 503, OSError: 503}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": answers.Refusal} for status in (400, 401, 403, 404, 413, 415, 422, 429, 503)
+}
+Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])]
+
+
+def create_app(
+    settings: Settings, *, token: str | None = None, loopback: bool = True, say: Callable[[str], None] | None = None
+) -> FastAPI:
+    """A service as an ASGI application; its model is loaded when this returns.
+
+    With a `token` every request but those for health must bear it. Without one, and on a `loopback` address, only
+    requests to localhost are answered. `app.state.worker` is the worker, for who adds routes.
+    """
+    metrics = Metrics()
+    worker = Worker(settings, metrics, say or (lambda line: print(f"ncttt: {line}", file=sys.stderr, flush=True)))
+    feedback = Feedback(worker.served.classes, settings.most_predictions)
+    decoders = ThreadPoolExecutor(2, thread_name_prefix="decoder")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        worker.start()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(worker.close)
+            decoders.shutdown()
+
+    app = FastAPI(title="ncttt", version=__version__, summary=__doc__, lifespan=lifespan, responses=REFUSALS)
+    app.state.worker, app.state.metrics = worker, metrics
+    app.add_middleware(Counted, metrics=metrics)
+    app.add_middleware(Access, token=token, loopback=loopback)
+    _add_refusals(app)
+    _add_predictions(app, worker, feedback, decoders)
+    _add_streams(app, worker)
+    add_health(app, worker)
+    return app
+
+
+def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
+    settings, served = worker.settings, worker.served
+
+    @app.post(
+        "/predict",
+        response_model=answers.PredictAnswer,
+        openapi_extra=bodies.of_images(),
+    )
+    async def predict(request: Request) -> Response:
+        """Predict one or many images of a stream, with adaptation and without."""
+        began = time.perf_counter()
+        upload = await read_upload(request, settings)
+
+        def decode() -> Any:
+            limits = {"most_pixels": settings.most_pixels}
+            return decoded(upload.contents, upload.names, served.size, served.resize, **limits)
+
+        images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
+        answer: Answer = await asyncio.wrap_future(worker.submit(upload.stream, images, upload.shift))
+        chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
+        ids = feedback.remember(upload.stream, *chosen)
+        total = time.perf_counter() - began
+        return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
+
+    @app.post(
+        "/feedback",
+        response_model=answers.FeedbackAnswer,
+        openapi_extra=bodies.of_json(answers.FeedbackRequest),
+    )
+    async def give_feedback(request: Request) -> Response:
+        """Take labels that came later, and score both models by them."""
+        asked = await asked_for(request, answers.FeedbackRequest, settings.most_bytes)
+        assert isinstance(asked, answers.FeedbackRequest)
+        labels = [(label.id, feedback.index(label.label)) for label in asked.labels]
+        scored = [(id_, feedback.score(id_, label)) for id_, label in labels]
+        for found in (found for _, found in scored if found is not None):
+            worker.metrics.scored(*found)
+        streams = sorted({found[0] for _, found in scored if found is not None})
+        unknown = [id_ for id_, found in scored if found is None]
+        return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
+
+
+def _add_streams(app: FastAPI, worker: Worker) -> None:
+    async def told(function: Callable[[Streams], Any]) -> Any:
+        return await asyncio.wrap_future(worker.call(function))
+
+    async def operated(function: Callable[[Streams], StreamFacts]) -> Response:
+        return reply(of_stream(await told(function)))
+
+    @app.get("/streams", response_model=answers.StreamList)
+    async def list_streams(
+        first: Annotated[int, Query(ge=0, le=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> Response:
+        """List streams by name, from the first of a number on."""
+
+        def page(streams: Streams) -> dict[str, Any]:
+            names = streams.names()
+            return {
+                "streams": [of_stream(streams.facts(name)) for name in names[first : first + most]],
+                "total": len(names),
+            }
+
+        return reply(await told(page))
+
+    @app.get("/streams/{name}", response_model=answers.StreamAnswer)
+    async def show_stream(name: Name) -> Response:
+        """Tell of a stream."""
+        return await operated(lambda streams: streams.facts(name))
+
+    @app.delete("/streams/{name}", status_code=204)
+    async def delete_stream(name: Name) -> Response:
+        """Forget a stream, in memory and on disk."""
+        await told(lambda streams: streams.delete(name))
+        return Response(status_code=204)
+
+    @app.post("/streams/{name}/freeze", response_model=answers.StreamAnswer)
+    async def freeze_stream(name: Name) -> Response:
+        """Let a stream learn nothing from now on."""
+        return await operated(lambda streams: streams.freeze(name, True))
+
+    @app.post("/streams/{name}/thaw", response_model=answers.StreamAnswer)
+    async def thaw_stream(name: Name) -> Response:
+        """Let a frozen stream learn again."""
+        return await operated(lambda streams: streams.freeze(name, False))
+
+    @app.post("/streams/{name}/reset", response_model=answers.StreamAnswer)
+    async def reset_stream(name: Name) -> Response:
+        """Send a stream back to the model as it was trained."""
+        done = await operated(lambda streams: streams.reset(name))
+        worker.metrics.reset(name, "operator")
+        return done
+
+    @app.post(
+        "/streams/{name}/roll-back",
+        response_model=answers.StreamAnswer,
+        openapi_extra=bodies.of_json(answers.RollBackRequest),
+    )
+    async def roll_back_stream(name: Name, request: Request) -> Response:
+        """Give a stream the content of an earlier version."""
+        asked = await asked_for(request, answers.RollBackRequest, SMALL_BODY)
+        assert isinstance(asked, answers.RollBackRequest)
+        return await operated(lambda streams: streams.roll_back(name, asked.version))
+
+
+def _add_refusals(app: FastAPI) -> None:
+    async def refused(request: Request, error: Exception) -> Response:
+        kinds = (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+        status = error.status if isinstance(error, Refused) else next(kinds, 422)
+        headers = {"retry-after": "1"} if status in (429, 503) else None
+        return JSONResponse({"detail": str(error)[:1000]}, status, headers)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return JSONResponse({"detail": sentence(list(error.errors()))}, 422)
+
+    for kind in (InputError, Refused, QueueFull, QueueClosed, OSError):
+        app.add_exception_handler(kind, refused)
+    app.add_exception_handler(RequestValidationError, invalid)

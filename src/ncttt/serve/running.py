@@ -1,0 +1,69 @@
+"""Running a service until it is asked to stop: address, token, signals."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncttt.base.errors import InputError
+from ncttt.base.locks import alone_with
+from ncttt.base.signals import listening
+from ncttt.serve.settings import Settings
+
+if TYPE_CHECKING:
+    from uvicorn import Config
+
+
+def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, insecure: bool = False) -> None:
+    """Serve until SIGTERM or Ctrl-C: then everything accepted is answered, and all states are saved.
+
+    The token is that of the environment variable NCTTT_TOKEN. An address that others can reach needs one, unless
+    `insecure` says that something in front of the service asks for it.
+    """
+    try:
+        import uvicorn  # of the extra `serve`, as what follows
+
+        from ncttt.serve.access import TOKEN, is_loopback
+        from ncttt.serve.app import create_app
+    except ImportError as error:
+        raise InputError(f"serving needs {error.name}: pip install 'ncttt[serve]'") from None
+    token = os.environ.get(TOKEN) or None
+    if token is None and not is_loopback(host) and not insecure:
+        raise InputError(
+            f"others can reach {host}: set a token in {TOKEN}, or say --insecure if something in front asks for one"
+        )
+    if not 0 <= port <= 65535:
+        raise InputError(f"port must be a whole number from 0 to 65535; found {port}")
+    folder = Path(settings.state)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with alone_with(folder), listening(), _bound(host, port) as address:
+        app = create_app(settings, token=token, loopback=is_loopback(host))
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        _serve(config, address, f"serving {settings.model} on")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens; first of all, because a model takes seconds to load."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+
+
+def _serve(config: Config, address: socket.socket, told: str) -> None:
+    from uvicorn import Server
+
+    class Telling(Server):
+        """Says where it listens, once it answers."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            host, port = address.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            print(f"ncttt: {told} http://{shown}:{port}", file=sys.stderr, flush=True)
+
+    Telling(config).run(sockets=[address])
