@@ -212,7 +212,7 @@ def test_images(kind: str, count: int) -> np.ndarray:
 
 def test_labels(count: int) -> list[str]:
     data = ncttt.data.load("cifar10", "test")
-    assert data.classes is not None
+    assert data.labels is not None
     return [data.classes[label] for label in data.labels[:count].tolist()]
 
 

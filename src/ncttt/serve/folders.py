@@ -27,20 +27,22 @@ def send_folders(
     trace: str | None = None,
     stream: str = STREAM,
     token: str | None = None,
-    batch_size: int = 128,
+    batch_size: int | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Send the images of folders to a service, write its predictions and return counts of them.
 
-    Files come sorted by name, a request for each batch; all folders are one stream of the service.
+    Files come sorted by name, a request for each batch, of at most 128 images by default; all folders are one stream of
+    the service.
     """
-    from ncttt.adapt.file_batches import file_batches  # needs NumPy, which the help of the command line does without
+    from ncttt.adapt.file_batches import file_batches
+    from ncttt.data.planning import BATCH  # both need NumPy, which the help of the command line does without
 
     trace_file = trace or str(Path(out).with_suffix(".trace.csv"))
     if not overwrite:
         check_new(str(out), trace_file)
     folders = [images] if isinstance(images, str | Path) else images
-    batches = file_batches(folders, batch_size, "given", 0)
+    batches = file_batches(folders, BATCH if batch_size is None else batch_size, "given", 0)
     counts = {"images": 0, "batches": 0, "adapted_batches": 0, "stepped_batches": 0, "changed": 0, "collapses": 0}
     progress = ProgressDisplay("batches", len(batches), lines=False)
     with ExitStack() as stack:
