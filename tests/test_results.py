@@ -51,13 +51,19 @@ def test_the_grids_of_the_field_have_the_winners_of_its_search():
     assert entries == best
 
 
+def test_the_table_of_the_field_is_that_of_its_rows(script):
+    found = script("field").table()
+    assert (ROOT / "results/tables/field.md").read_text() == found + "\n"
+    assert found in (ROOT / "docs/which-method.md").read_text()
+
+
 @pytest.mark.network
 def test_the_committed_rows_are_the_cells_of_the_study(script, cifar10_root, monkeypatch):
     monkeypatch.setenv("NCTTT_DATA", str(cifar10_root))
     keys = [row["key"] for path in sorted(ROWS.parent.glob("cifar10c_*.csv")) for row in read_rows(path)]
     planned = [cell.key for cell, _ in script("check_results").committed()]
     assert sorted(planned) == sorted(keys)
-    assert len(keys) == 1109
+    assert len(keys) == 1188
 
 
 @pytest.mark.network
