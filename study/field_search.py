@@ -4,7 +4,7 @@
 
 1,280 held-out training images under each of the four extra corruptions at severity 5, one after another without a
 reset, in batches of 128; a method's best trial is measured again on as many fresh images. Killed, it goes on where it
-was. Every trial goes to results/tuning/field.csv; the grids of configs/bench/study/field_*.yaml have the winners, and a
+was. Every trial goes to results/tuning/field.csv; the grids study/field and study/field_memo have the winners, and a
 test compares them. MEMO, which is for single images, gets batches of one and forgets after each.
 """
 

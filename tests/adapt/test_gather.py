@@ -119,6 +119,14 @@ def test_every_method_that_learns_from_batches_can_gather(name):
     assert adapter.trace.stopped in ("steps", "nothing to learn")
 
 
+def test_images_of_another_shape_are_told_and_change_nothing():
+    adapter = adapter_of()
+    adapter(images(2))
+    with pytest.raises(InputError, match=r"a group holds images of shape \(3, 16, 16\), .* found \(3, 20, 20\)"):
+        adapter(torch.rand(1, 3, 20, 20))
+    assert int(adapter.model.gathered.count) == 2  # type: ignore[union-attr]
+
+
 def test_what_cannot_gather_says_so():
     with pytest.raises(InputError, match=r"gather=6 .* 'episodic' remembers none"):
         adapter_of(protocol="episodic")

@@ -26,9 +26,9 @@ class Trace:
     steps were taken, because the branch cannot tell source images from others), `guard` (something was not finite, so
     the state before the batch predicted it), `collapsed` (learning had made the predictions worse, so the unadapted
     model predicted it), `resting` (the unadapted model predicted it, because that was not long ago), `gathering` (it
-    waits for others to be learned from together), `remembered` (the
-    method has a memory and no loss) or `nothing to learn` (the method has no loss, or the batch has fewer than 16
-    images behind `stop="source"`). `losses` holds the loss before each step taken, those that the guard undid included.
+    waits for others to be learned from together), `remembered` (the method has a memory and no loss) or `nothing to
+    learn` (the method has no loss, or the batch has fewer than 16 images behind `stop="source"`). `losses` holds the
+    loss before each step taken, those that the guard undid included.
     Shift scores are means over the batch; None for methods without a score and batches left to the source, and after
     the steps also where the prediction uses other statistics than the gradient. `confidence` (mean largest softmax
     probability) and `evidence` (mean log-sum-exp of the logits) are the source model's of the batch, where

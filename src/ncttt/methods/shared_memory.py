@@ -19,6 +19,7 @@ from ncttt.methods.affine import affine_parameters
 from ncttt.methods.base import Method, Prediction
 from ncttt.methods.shared import check_whole, entropies
 from ncttt.model.branched import Branched
+from ncttt.model.gathered import check_same_shape
 
 EMPTY = -1  # the label of a slot without an image
 
@@ -42,11 +43,7 @@ class ImageMemory(nn.Module):
 
     def remember(self, images: Tensor, logits: Tensor, every: int) -> None:
         """Take in a batch as it was predicted; a step that was due has been taken."""
-        if images.shape[1:] != self.images.shape[1:]:
-            shapes = tuple(self.images.shape[1:]), tuple(images.shape[1:])
-            raise InputError(
-                f"the memory holds images of shape {shapes[0]}, as the model was made for; found {shapes[1]}"
-            )
+        check_same_shape("the memory", self.images, images)
         taken = self.places(logits)
         self.images[list(taken)] = images[list(taken.values())].to(self.images)
         self.waiting.remainder_(every).add_(len(images))
