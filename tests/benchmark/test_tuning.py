@@ -42,6 +42,8 @@ BAD = [
     ({"adapted": {"steps": [1]}, "method": "ptbn"}, "ptbn takes no steps"),
     ({"method": "clust3"}, "clust3 needs a model trained for it"),
     ({"confirm": -1}, "confirm must be at least 0"),
+    ({"confirm": 1, "confirm_images": 0}, "confirm_images must be at least 1"),
+    ({"confirm_images": 10}, "confirm_images is 10 and confirm 0"),
     ({"seed": -1}, "seeds must be at least 0"),
     ({"corruptions": []}, "at least one of its corruptions"),
     ({"corruptions": ["spater"]}, "no corruption 'spater'; did you mean 'spatter'"),
@@ -266,6 +268,13 @@ def test_tuning_is_a_function(checkpoint, tmp_path, capsys):
     assert result.failures == []
     (cell,) = result.trials[0].trial.cells
     assert (cell.protocol, cell.order, len(cell.scenarios)) == ("continual", "mixed", 4)
+
+
+def test_the_best_can_be_confirmed_on_more_images_than_the_trials_had(checkpoint, tmp_path):
+    asked = tuning(checkpoint, adapted={"lr": [0.01, 0.05]}, images=40, confirm=1, confirm_images=64)
+    result = tune(asked, tmp_path, executor="here", progress=False)
+    tried, fresh = (one.trial.cells[0].scenarios[0].draw for one in (result.trials[0], result.confirmed[0]))
+    assert (len(tried.read().labels), len(fresh.read().labels)) == (40, 64)
 
 
 def test_settings_can_be_chosen_on_domains_that_come_again(checkpoint, tmp_path):

@@ -57,6 +57,7 @@ OPTIONS = {
         "adapted",
         "random",
         "confirm",
+        "confirm_images",
         "attribution",
         "blend",
     ),

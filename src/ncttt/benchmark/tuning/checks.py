@@ -103,6 +103,10 @@ def _checked_methods(tuning: Tuning, job: Job | None) -> list[Method]:
 
 def _check_images(tuning: Tuning, job: Job | None, methods: Iterable[Method]) -> None:
     check_least("confirm", tuning.confirm, 0)
+    if tuning.confirm_images is not None:
+        check_least("confirm_images", tuning.confirm_images, 1)
+        if not tuning.confirm:
+            raise InputError(f"confirm_images is {tuning.confirm_images} and confirm 0; say how many trials to confirm")
     domains = len(expand_corruptions(tuning.corruptions))
     steps = tuning.adapted.get("steps")
     still = Entry(method="ptbn", checkpoint=tuning.checkpoint or "", steps=None if steps is None else sorted(steps))

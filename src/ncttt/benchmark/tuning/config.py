@@ -31,7 +31,8 @@ class Tuning:
         images: How many of it.
         resize: How image files are resized: square, crop or crop(R), such as crop(256); by default as in the model's
             training.
-        confirm: Number of best trials to measure again, on as many images that nothing was chosen on.
+        confirm: Number of best trials to measure again, on images that nothing was chosen on.
+        confirm_images: How many of those; by default as many as the trials had.
         corruptions: Corruptions among the four extra ones; the fifteen of the benchmark are for testing.
         severity: From 1 to 5.
         constants: Table of severities, "cifar" or "imagenet"; by default chosen by the size of the images.
@@ -60,6 +61,7 @@ class Tuning:
     images: int | None = None
     resize: str | None = None
     confirm: int = 0
+    confirm_images: int | None = None
     corruptions: list[str] = field(default_factory=lambda: ["extra"])
     severity: int = 5
     constants: str | None = None

@@ -81,7 +81,7 @@ def _tied(tuning: Tuning, trained: Settings) -> Settings:
 def planned(tuning: Tuning, checkpoint_of: Callable[[Settings], str], fresh: bool = False) -> list[Trial]:
     """What to measure; `checkpoint_of` trains, or finds, the model for the settings of a training.
 
-    With `fresh` the images are as many others, on which nothing was chosen.
+    With `fresh` the images are others, on which nothing was chosen.
     """
     chosen = combinations(tuning)
     checkpoints = {_name(trained): checkpoint_of(trained) for trained in {_name(t): t for t, _ in chosen}.values()}
@@ -134,14 +134,14 @@ def _entry(checkpoint: str, method: str | None, adapted: Settings, steps: list[i
 
 
 def grid_of(tuning: Tuning, entry: Entry, fresh: bool) -> Grid:
-    """The grid of one entry, on the images that settings are chosen on or on as many fresh ones."""
+    """The grid of one entry, on the images that settings are chosen on or on fresh ones."""
     if fresh and tuning.images is None:
         raise InputError("to confirm on fresh images, tune on some of them: give images")
     return Grid(
         data=tuning.data,
         methods=[entry],
         split=tuning.split,
-        images=tuning.images,
+        images=tuning.confirm_images or tuning.images if fresh else tuning.images,
         skip=tuning.images if fresh and tuning.images else 0,
         root=tuning.root,
         resize=tuning.resize,
