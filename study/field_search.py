@@ -3,8 +3,8 @@
     python study/field_search.py --out runs/field [--methods tent,roid] [--workers 2]
 
 1,280 held-out training images under each of the four extra corruptions at severity 5, one after another without a
-reset, in batches of 128. A method's three best trials are measured again on 3,720 other images of each, a stream three
-times as long, since a rate that is best on forty batches can ruin two hundred; the best of these wins. Killed, it goes
+reset, in batches of 128. A method's two best trials are measured again on 3,720 other images of each, a stream three
+times as long, since a rate that is best on forty batches can ruin two hundred; the better one wins. Killed, it goes
 on where it was. Every trial goes to results/tuning/field.csv; the grids study/field and study/field_memo have the
 winners, and a test compares them. MEMO, which is for single images, gets batches of one and forgets after each.
 """
@@ -62,14 +62,14 @@ def checkpoint_of(label: str) -> str:
 
 
 def trials(label: str, out: Path, workers: int) -> list[dict[str, Any]]:
-    """The trials of a method, the best first, then the three best again on fresh images."""
+    """The trials of a method, the best first, then the two best again on fresh images."""
     settings = STREAM | SINGLE.get(label, {})
     tuning = Tuning(
         data="cifar10",
         checkpoint=checkpoint_of(label),
         method=NAMES.get(label, label),
         adapted=SEARCHES[label],
-        confirm=3,
+        confirm=2,
         **settings,
     )
     result = tune(tuning, out / label.replace(" ", "-"), workers=workers)
