@@ -72,7 +72,7 @@ def trials(label: str, out: Path, workers: int) -> list[dict[str, Any]]:
         confirm=2,
         **settings,
     )
-    result = tune(tuning, out / label.replace(" ", "-"), workers=workers)
+    result = tune(tuning, out, workers=workers)  # one store, so that methods share batch statistics
     return [
         {
             "method": label,
