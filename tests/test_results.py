@@ -34,12 +34,12 @@ def test_the_tables_of_the_findings_are_those_of_the_files_beside_them(script):
 
 
 def test_the_grids_of_the_field_have_the_winners_of_its_search():
-    """Every method had six trials, the two best of which met again on longer streams, and the better one is measured."""
+    """Every method had six trials, the two best of which meet again on longer streams; the grids have the better."""
     with (ROOT / "results/tuning/field.csv").open(newline="") as file:
         trials = list(csv.DictReader(file))
     counts = {on: Counter(row["method"] for row in trials if row["on"] == on) for on in ("tuning", "fresh")}
     assert set(counts["tuning"].values()) == {6}
-    assert counts["fresh"] == {method: 2 for method in counts["tuning"]}
+    assert counts["fresh"] == dict.fromkeys(counts["tuning"], 2)
     best = {row["method"]: json.loads(row["settings"]) for row in reversed(trials) if row["on"] == "fresh"}
     entries = {
         entry.get("label", entry["method"]): entry["settings"]
