@@ -116,11 +116,15 @@ class Metrics:
     def streams(self, streams: Streams) -> None:
         """Look at the streams."""
         hot = streams.hot
-        self._held.labels("memory").set(len(hot))
-        self._held.labels("disk").set(len(streams) - len(hot))
+        self.held(len(hot), len(streams) - len(hot))
         for stream in hot:
             self._versions.labels(stream.name).set(stream.version)
             self._saved.labels(stream.name).set(stream.saved)
+
+    def held(self, memory: int, disk: int) -> None:
+        """Note how many streams are where."""
+        self._held.labels("memory").set(memory)
+        self._held.labels("disk").set(disk)
 
     def forget(self, stream: str) -> None:
         """Drop all series of a stream."""

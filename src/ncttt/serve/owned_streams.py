@@ -1,7 +1,7 @@
 """Streams in a folder that several replicas share: a stream is in the memory of its owner alone.
 
-A replica that dies takes versions with it that were answered but not saved. Whoever takes its stream goes on with
-numbers beyond all that it can have given: no version is further than `AHEAD` from one on disk.
+Whoever takes the stream of one that died goes on from its newest snapshot, with a version beyond all that the dead one
+can have given to answers (`ncttt.serve.ownership`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ncttt.serve.ownership import Claims, Lost
+from ncttt.serve.ownership import AHEAD, NOBODY, Claims, Lost
 from ncttt.serve.snapshots import Snapshots
 from ncttt.serve.streams import Stream, Streams
 
-AHEAD = 1000  # versions that may be answered before one of them must be on disk
 CHECK = 1.0  # seconds after which a replica finds out that a stream that nobody asked it for was taken from it
 
 
@@ -25,6 +24,10 @@ class OwnedStreams(Streams):
         self._claims = claims
         self._taken_from: dict[str, str] = {}
         self._checked_at = 0.0
+
+    def __len__(self) -> int:
+        """How many streams this replica has; those on disk belong to all."""
+        return len(self._hot)
 
     def get(self, name: str) -> Stream:
         if name in self._hot and not self._claims.holds(name):
@@ -77,11 +80,12 @@ class OwnedStreams(Streams):
                 self._claims.release(stream.name)
 
     def _load(self, name: str) -> Stream:
-        given_up = self._claims.claim(name, self._taken_from.get(name, ""))
+        before = self._snapshots.versions(name)
+        floor = self._claims.claim(name, self._taken_from.get(name, NOBODY), before[-1] if before else 0)
         self._names.add(name)  # another replica may have begun it meanwhile
         stream = super()._load(name)
-        if not given_up:
-            stream.version += AHEAD
+        if floor is not None:
+            stream.version = max(stream.version + AHEAD, floor)
             stream.changed(f"taken from a replica at {stream.saved}")
             self.save(stream).result()  # the next owner must count from here
         return stream

@@ -5,6 +5,10 @@ nobody, is the file of the next number: it is linked into place, which only one 
 is removed, before anything of the stream is read. So whoever finds that its own claim still stands, after it has
 written, knows that the next owner will see what it wrote; whoever finds it gone knows not to acknowledge it.
 Clocks, locks and leases play no part: they would have to be trusted on every machine.
+
+An owner that dies takes versions along that were answered but not saved. No version is further than `AHEAD` from one on
+disk, or from the `floor` in the claim, so whoever takes a stream counts from beyond both, and no number, nor file, is
+ever that of two states.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from uuid import uuid4
 
 from ncttt.base.errors import InputError
 
-NOBODY = ""
+NOBODY = "-"
+AHEAD = 1000  # versions that may be answered before one of them must be on disk
 OWNER = "owner."
 
 
@@ -33,15 +38,17 @@ class Lost(Exception):
 
 
 class Claim(NamedTuple):
-    """A claim that stands: its number, and the text in it, `OWNER WORD` or nothing."""
+    """A claim that stands: its number, and what is in it; its owner's versions lie above the floor."""
 
     number: int
-    text: str
+    owner: str
+    word: str
+    floor: int
 
     @property
-    def owner(self) -> str:
-        """Who owns the stream; empty if nobody does."""
-        return self.text.partition(" ")[0]
+    def text(self) -> str:
+        """What is in the file."""
+        return f"{self.owner} {self.word} {self.floor}"
 
 
 class Claims:
@@ -52,7 +59,7 @@ class Claims:
         self._held: dict[str, Claim] = {}
 
     def owner(self, stream: str) -> str:
-        """Who owns a stream; empty if nobody does."""
+        """Who owns a stream; `NOBODY` if nobody does."""
         return self._newest(stream).owner
 
     def holds(self, stream: str) -> bool:
@@ -65,26 +72,29 @@ class Claims:
         if not self.holds(stream):
             raise Lost(f"stream {stream!r} was taken by another replica")
 
-    def claim(self, stream: str, take_from: str = NOBODY) -> bool:
+    def claim(self, stream: str, take_from: str = NOBODY, saved: int = 0) -> int | None:
         """Own a stream that nobody owns, or that is to be taken from its owner; `Owned` names any other.
 
-        True says that the last owner had given it up, so that all of its state is on disk.
+        None says that the last owner had given it up, so that all of its state is on disk; a number, that this owner's
+        versions must lie above it, and above the newest on disk by more than `AHEAD`. `saved` is the newest so far.
         """
         while True:
             newest = self._newest(stream)
             if newest == self._held.get(stream):
-                return False
+                return newest.floor
             if newest.owner not in (NOBODY, take_from):
                 raise Owned(stream, newest.owner)
-            mine = Claim(newest.number + 1, f"{self._owner} {uuid4().hex}")
+            floor = newest.floor if newest.owner == NOBODY else max(newest.floor, saved) + AHEAD
+            mine = Claim(newest.number + 1, self._owner, uuid4().hex, floor)
             if self._succeed(stream, mine):
                 self._held[stream] = mine
-                return newest.owner == NOBODY
+                return None if newest.owner == NOBODY else floor
 
     def release(self, stream: str) -> None:
         """Give up a stream, all of whose state is on disk."""
         if self.holds(stream):
-            self._succeed(stream, Claim(self._held[stream].number + 1, NOBODY))
+            held = self._held[stream]
+            self._succeed(stream, held._replace(number=held.number + 1, owner=NOBODY))
         self.forget(stream)
 
     def forget(self, stream: str) -> None:
@@ -116,9 +126,12 @@ class Claims:
     def _newest(self, stream: str) -> Claim:
         while True:
             number = max(self._numbers(stream), default=0)
-            text = _text(self._place(stream, number)) if number else NOBODY
+            if not number:
+                return Claim(0, NOBODY, NOBODY, 0)
+            text = _text(self._place(stream, number))
             if text is not None:
-                return Claim(number, text)
+                owner, word, floor = text.split()
+                return Claim(number, owner, word, int(floor))
 
     def _numbers(self, stream: str) -> list[int]:
         numbers = (path.name.removeprefix(OWNER) for path in (self._folder / stream).glob(f"{OWNER}*"))

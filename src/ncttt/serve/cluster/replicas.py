@@ -8,6 +8,7 @@ next: what the dead one had not saved it has taken along, so at worst a stream l
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +36,7 @@ from ncttt.serve.snapshots import Snapshots
 PATIENCE = 60.0  # seconds after which a request without a replica is refused
 GIVING_UP = 5.0  # seconds that a replica has to give up a stream, and one that is ending to save it
 PAUSE = 0.05
+IN_MEMORY = re.compile(rb'^ncttt_streams{place="memory"} (\d+)', re.MULTILINE)
 FRONT = "front"  # in place of a replica's name, the process that has the address
 
 
@@ -89,6 +91,8 @@ class Replicas:
     def text(self) -> bytes:
         """The metrics of all replicas, and of this process."""
         texts = self.wait(self._texts())
+        hot = sum(int(count) for _, text in texts for count in IN_MEMORY.findall(text))
+        self.metrics.held(0, max(0, len(self.names()) - hot))
         return merged({FRONT: self.metrics.text(), **dict(sorted(texts))})
 
     def names(self) -> list[str]:

@@ -39,7 +39,7 @@ def home(stream: str, replicas: Iterable[str]) -> str:
     """The replica that a stream belongs to, or the one that is asked for by its name.
 
     >>> home("door-2", ["a", "b", "c"]), home("door-2", ["b", "c"]), home("=b", ["a", "b", "c"])
-    ('b', 'b', 'b')
+    ('c', 'c', 'b')
     """
     names = list(replicas)
     if stream.startswith(EXACTLY) and stream.removeprefix(EXACTLY) in names:

@@ -72,6 +72,7 @@ def _deployment(fewest: int, most: int, settings: Settings) -> Any:
         downscale_delay_s=60,
     )
     number: dict[str, Any] = {"num_replicas": fewest} if fewest == most else {"autoscaling_config": scaling}
+    by_stream: Any = ByStream  # Ray takes a class, but its types do not say so
     return serve.deployment(
         Replica,
         name="replicas",
@@ -80,7 +81,7 @@ def _deployment(fewest: int, most: int, settings: Settings) -> Any:
         health_check_timeout_s=30,
         graceful_shutdown_wait_loop_s=0.1,
         graceful_shutdown_timeout_s=SAVING,
-        request_router_config=RequestRouterConfig(request_router_class=ByStream),
+        request_router_config=RequestRouterConfig(request_router_class=by_stream),
         ray_actor_options={"num_cpus": settings.threads or 1, "num_gpus": int(settings.device != "cpu")},
         **number,
     )
