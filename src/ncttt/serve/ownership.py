@@ -80,9 +80,7 @@ class Claims:
         """
         while True:
             newest = self._newest(stream)
-            if newest == self._held.get(stream):
-                return newest.floor
-            if newest.owner not in (NOBODY, take_from):
+            if newest.owner not in (NOBODY, take_from, self._owner):
                 raise Owned(stream, newest.owner)
             floor = newest.floor if newest.owner == NOBODY else max(newest.floor, saved) + AHEAD
             mine = Claim(newest.number + 1, self._owner, uuid4().hex, floor)
