@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: help demo test test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
+.PHONY: help demo test test-ray test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 help:  ## list the targets
@@ -20,9 +20,13 @@ demo: $(READY)  ## run the demonstration and write its report page
 	$(BIN)/ncttt demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
-test test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
+test test-ray test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
 test: $(DEV_READY)  ## run the test suite
-	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser and not ray"
+
+# Replicas of a service, one of which is killed: a cluster takes both cores, so nothing else runs beside it.
+test-ray: $(DEV_READY)  ## run the tests of a service on a local Ray cluster
+	$(BIN)/pytest -m ray tests/serve/test_cluster.py
 
 test-network: $(DEV_READY)  ## run the tests that download data
 	$(BIN)/pytest -n 2 -m network

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -91,6 +92,7 @@ def _deployment(fewest: int, most: int, settings: Settings) -> Any:
 def _cluster(address: str | None, cores: int) -> Iterator[None]:
     """Be connected with a cluster; a local one ends with the `with` block."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    _check_there(address)
     place: dict[str, Any] = {"address": address} if address else {**LOCAL, "num_cpus": max(cores, os.cpu_count() or 1)}
     for name in ("ray", "ray.serve"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -105,6 +107,16 @@ def _cluster(address: str | None, cores: int) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_there(address: str | None) -> None:
+    """Ray waits for minutes for a cluster at HOST:PORT that is not there."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and port.isdecimal() and "/" not in host:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        except (OSError, OverflowError) as error:
+            raise InputError(f"no Ray cluster at {address}: {error}") from None
 
 
 def _check_room(threads: int, fewest: int, device: str) -> None:
