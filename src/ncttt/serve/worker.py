@@ -105,6 +105,7 @@ class Worker:
     def text(self) -> bytes:
         """The metrics in the format of Prometheus."""
         self.metrics.queue.set(len(self.queue))
+        self.metrics.queue_limit.set(self.settings.most_waiting)
         return self.metrics.text()
 
     def start(self) -> None:

@@ -36,7 +36,8 @@ from ncttt.serve.snapshots import Snapshots
 PATIENCE = 60.0  # seconds after which a request without a replica is refused
 GIVING_UP = 5.0  # seconds that a replica has to give up a stream, and one that is ending to save it
 PAUSE = 0.05
-IN_MEMORY = re.compile(rb'^ncttt_streams{place="memory"} (\d+)', re.MULTILINE)
+IN_MEMORY = re.compile(rb'^ncttt_state_version{stream="([^"]+)"', re.MULTILINE)
+ANY_STREAM = re.compile(rb'\bstream="([^"]+)"')
 FRONT = "front"  # in place of a replica's name, the process that has the address
 
 
@@ -91,8 +92,11 @@ class Replicas:
     def text(self) -> bytes:
         """The metrics of all replicas, and of this process."""
         texts = self.wait(self._texts())
-        hot = sum(int(count) for _, text in texts for count in IN_MEMORY.findall(text))
-        self.metrics.held(0, max(0, len(self.names()) - hot))
+        if self.served.protocol.remembers:
+            hot = {name for _, text in texts for name in IN_MEMORY.findall(text)}
+            self.metrics.held(0, max(0, len(self.names()) - len(hot)))
+            for name in set(ANY_STREAM.findall(self.metrics.text())) - hot:
+                self.metrics.forget(name.decode())
         return merged({FRONT: self.metrics.text(), **dict(sorted(texts))})
 
     def names(self) -> list[str]:
