@@ -239,3 +239,20 @@ def test_what_cannot_be_is_one_line(words, named, tmp_path):
     assert done.returncode == 2, done.stderr
     assert named in done.stderr.strip().splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_without_ray_the_extra_is_named(tmp_path):
+    """The help needs neither Ray nor torch."""
+    start = (
+        "import sys; sys.modules['ray'] = None; from ncttt.cli import main; code = main(sys.argv[1:]); sys.exit(code)"
+    )
+    words = ["serve", "--model", MODEL, "--engine", "ray", "--state", str(tmp_path / "s"), "--port", "0"]
+    done = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines() == ["ncttt: --engine ray needs ray: pip install 'ncttt[ray]'"]
+    shown = start.replace("sys.modules['ray']", "sys.modules['torch'] = sys.modules['ray']")
+    helped = subprocess.run(
+        [sys.executable, "-c", shown, "serve", "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert helped.returncode == 0, helped.stderr
+    assert "--replicas" in helped.stdout
