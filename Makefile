@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: help demo test test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
+.PHONY: help demo test test-ray test-deploy test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 help:  ## list the targets
@@ -20,16 +20,26 @@ demo: $(READY)  ## run the demonstration and write its report page
 	$(BIN)/ncttt demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
-test test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
+test test-ray test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
 test: $(DEV_READY)  ## run the test suite
-	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not network and not docs and not browser and not ray and not promtool"
+
+# Replicas of a service, one of which is killed: a cluster takes both cores, so nothing else runs beside it.
+test-ray: $(DEV_READY)  ## run the tests of a service on a local Ray cluster
+	$(BIN)/pytest -m ray tests/serve/test_cluster.py
+
+# The alerts and the dashboard, tried by Debian's promtool, which is installed if it is not here.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+PROMTOOL := /usr/bin/promtool
+test-deploy: $(DEV_READY)  ## run the alerts of deploy/ on made-up series
+	test -x $(PROMTOOL) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends prometheus; }
+	$(BIN)/pytest -m promtool tests/deploy
 
 test-network: $(DEV_READY)  ## run the tests that download data
 	$(BIN)/pytest -n 2 -m network
 
 # The report page in a real browser: Debian's Chromium, which is installed if it is not here.
 CHROMIUM := /usr/bin/chromium
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 test-browser: $(DEV_READY)  ## run the tests of the report page in Chromium
 	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	$(INSTALL) --editable '.[browser]'

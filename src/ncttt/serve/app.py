@@ -28,6 +28,7 @@ from ncttt.serve.settings import NAME, Settings
 from ncttt.serve.streams import StreamFacts, Streams, TooManyStreams, UnknownStream
 from ncttt.serve.uploads import Refused, asked_for, read_upload, sentence
 from ncttt.serve.worker import Answer, Worker
+from ncttt.serve.working import Working
 
 SMALL_BODY = 1 << 20  # bytes of a request without images
 STATUS = {UnknownStream: 404, TooManyStreams: 429, QueueFull: 429, QueueClosed: 503, OSError: 503}
@@ -38,15 +39,23 @@ Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])]
 
 
 def create_app(
-    settings: Settings, *, token: str | None = None, loopback: bool = True, say: Callable[[str], None] | None = None
+    settings: Settings,
+    *,
+    token: str | None = None,
+    loopback: bool = True,
+    say: Callable[[str], None] | None = None,
+    worker: Working | None = None,
 ) -> FastAPI:
     """A service as an ASGI application; its model is loaded when this returns.
 
     With a `token` every request but those for health must bear it. Without one, and on a `loopback` address, only
-    requests to localhost are answered. `app.state.worker` is the worker, for who adds routes.
+    requests to localhost are answered. `app.state.worker` is the worker, for who adds routes: that of this process,
+    unless another one is given.
     """
-    metrics = Metrics()
-    worker = Worker(settings, metrics, say or (lambda line: print(f"ncttt: {line}", file=sys.stderr, flush=True)))
+    if worker is None:
+        say = say or (lambda line: print(f"ncttt: {line}", file=sys.stderr, flush=True))
+        worker = Worker(settings, Metrics(), say)
+    metrics = worker.metrics
     feedback = Feedback(worker.served.classes, settings.most_predictions)
     decoders = ThreadPoolExecutor(2, thread_name_prefix="decoder")
 
@@ -70,7 +79,7 @@ def create_app(
     return app
 
 
-def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
+def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
     settings, served = worker.settings, worker.served
 
     @app.post(
@@ -112,7 +121,7 @@ def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders:
         return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
 
 
-def _add_streams(app: FastAPI, worker: Worker) -> None:
+def _add_streams(app: FastAPI, worker: Working) -> None:
     async def told(function: Callable[[Streams], Any]) -> Any:
         return await asyncio.wrap_future(worker.call(function))
 

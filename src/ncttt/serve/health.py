@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import FastAPI
@@ -14,10 +15,10 @@ from ncttt.methods.registry import name_of
 from ncttt.serve import answers
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.replies import reply
-from ncttt.serve.worker import Worker
+from ncttt.serve.working import Working
 
 
-def add_health(app: FastAPI, worker: Worker) -> None:
+def add_health(app: FastAPI, worker: Working) -> None:
     """Add the routes that tell what is served and how it is."""
     served = worker.served
 
@@ -38,16 +39,14 @@ def add_health(app: FastAPI, worker: Worker) -> None:
     @app.get("/readyz", response_model=dict[str, str])
     async def readyz() -> Response:
         """Tell whether requests are taken now."""
-        ready = worker.alive and worker.queue.open and len(worker.queue) < worker.settings.most_waiting
-        return (
-            reply({"status": "ready"}) if ready else reply({"detail": "not ready: ending, or the queue is full"}, 503)
-        )
+        if worker.ready:
+            return reply({"status": "ready"})
+        return reply({"detail": "not ready: ending, or the queue is full"}, 503)
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:
         """Give the metrics in the format of Prometheus."""
-        worker.metrics.queue.set(len(worker.queue))
-        return Response(worker.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+        return Response(await asyncio.to_thread(worker.text), media_type=CONTENT_TYPE_LATEST)
 
 
 class Counted:

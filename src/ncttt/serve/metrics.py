@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, Summary, generate_latest
 
 if TYPE_CHECKING:
     from ncttt.serve.streams import Streams
@@ -58,6 +58,8 @@ class Metrics:
         )
         self._held = Gauge("ncttt_streams", "Streams by where they are.", ["place"], registry=own)
         self.queue = Gauge("ncttt_queue_images", "Images that wait.", registry=own)
+        self.queue_limit = Gauge("ncttt_queue_limit_images", "Images that may wait at most.", registry=own)
+        ProcessCollector(registry=own)  # memory, processor time, open files
         self._of_streams = (
             self._images,
             self._agreed,
@@ -116,11 +118,15 @@ class Metrics:
     def streams(self, streams: Streams) -> None:
         """Look at the streams."""
         hot = streams.hot
-        self._held.labels("memory").set(len(hot))
-        self._held.labels("disk").set(len(streams) - len(hot))
+        self.held(len(hot), len(streams) - len(hot))
         for stream in hot:
             self._versions.labels(stream.name).set(stream.version)
             self._saved.labels(stream.name).set(stream.saved)
+
+    def held(self, memory: int, disk: int) -> None:
+        """Note how many streams are where."""
+        self._held.labels("memory").set(memory)
+        self._held.labels("disk").set(disk)
 
     def forget(self, stream: str) -> None:
         """Drop all series of a stream."""

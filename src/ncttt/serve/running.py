@@ -5,21 +5,33 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from ncttt.base.errors import InputError
 from ncttt.base.locks import alone_with
 from ncttt.base.signals import listening
+from ncttt.serve.cluster.asked import counts, keep_to_this_machine
 from ncttt.serve.settings import Settings
 
 if TYPE_CHECKING:
     from uvicorn import Config
 
 
-def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, insecure: bool = False) -> None:
+def run_service(
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    insecure: bool = False,
+    engine: Literal["process", "ray"] = "process",
+    replicas: int | str | None = None,
+    address: str | None = None,
+) -> None:
     """Serve until SIGTERM or Ctrl-C: then everything accepted is answered, and all states are saved.
 
+    The engine `ray` keeps the address in this process and puts the model into `replicas` on a Ray cluster.
     The token is that of the environment variable NCTTT_TOKEN. An address that others can reach needs one, unless
     `insecure` says that something in front of the service asks for it.
     """
@@ -37,12 +49,32 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
         )
     if not 0 <= port <= 65535:
         raise InputError(f"port must be a whole number from 0 to 65535; found {port}")
+    workers = _replicas(settings, engine, replicas, address)
     folder = Path(settings.state)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with alone_with(folder), listening(), _bound(host, port) as address:
-        app = create_app(settings, token=token, loopback=is_loopback(host))
+    with alone_with(folder), listening(), _bound(host, port) as bound, workers as worker:
+        app = create_app(settings, token=token, loopback=is_loopback(host), worker=worker)
         config = uvicorn.Config(app, log_level="warning", access_log=False)
-        _serve(config, address, f"serving {settings.model} on")
+        _serve(config, bound, f"serving {settings.model} on")
+
+
+def _replicas(settings: Settings, engine: str, replicas: int | str | None, address: str | None) -> Any:
+    """The replicas of a cluster, as a context; of this process None, which stands for a worker of its own."""
+    if engine == "process":
+        given = {"--replicas": replicas, "--address": address}
+        if any(value is not None for value in given.values()):
+            name = next(name for name, value in given.items() if value is not None)
+            raise InputError(f"{name} needs --engine ray; found --engine process")
+        return nullcontext()
+    numbers = counts(1 if replicas is None else replicas)
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address is None:
+        keep_to_this_machine()
+    try:
+        from ncttt.serve.cluster.starting import replicas_of  # of the extra `ray`
+    except ImportError as error:
+        raise InputError(f"--engine ray needs {error.name}: pip install 'ncttt[ray]'") from None
+    return replicas_of(settings, numbers, address)
 
 
 def _bound(host: str, port: int) -> socket.socket:

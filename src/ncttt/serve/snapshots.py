@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,10 +49,13 @@ class Facts(NamedTuple):
 
 
 class Snapshots:
-    """A folder of snapshots, `STREAM/VERSION.safetensors`, of which `kept` stay for each stream, denser the newer."""
+    """A folder of snapshots, `STREAM/VERSION.safetensors`, of which `kept` stay for each stream, denser the newer.
 
-    def __init__(self, folder: Path, kept: int):
-        self.folder, self.kept = folder, kept
+    `fence` raises an exception if a stream may not be written, or may no longer once it was.
+    """
+
+    def __init__(self, folder: Path, kept: int, fence: Callable[[str], None] = lambda stream: None):
+        self.folder, self.kept, self._fence = folder, kept, fence
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -69,13 +72,17 @@ class Snapshots:
 
     def write(self, facts: Facts, state: Mapping[str, Any]) -> None:
         """Write a version; once this returns the disk has it. Versions beyond the number that is kept are removed."""
-        folder = self.folder / facts.stream
-        folder.mkdir(exist_ok=True)
+        self._fence(facts.stream)
+        path = self._file(facts.stream, facts.version)
+        path.parent.mkdir(exist_ok=True)
         tensors: dict[str, Tensor] = {}
         header = {"format": FORMAT, "facts": json.dumps(facts._asdict()), "state": json.dumps(packed(state, tensors))}
-        replace_file(
-            self._file(facts.stream, facts.version), serialize(tensors, header | {"sha256": _hash(tensors, header)})
-        )
+        replace_file(path, serialize(tensors, header | {"sha256": _hash(tensors, header)}))
+        try:
+            self._fence(facts.stream)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         for version in spare(self.versions(facts.stream), self.kept):
             self._file(facts.stream, version).unlink(missing_ok=True)
 

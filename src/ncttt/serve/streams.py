@@ -103,12 +103,14 @@ class Streams:
             raise TooManyStreams(f"there are {self._most} streams, and no more may be; delete one, or use another")
         while len(self._hot) >= self._most_hot:
             self._cool(next(iter(self._hot.values())))
-        stream = Stream(name, self._spare.pop() if self._spare else self._served.adapter(), self._served.watcher())
-        if name in self._names:
-            self._restore(stream)
+        self._hot[name] = self._load(name)
         self._names.add(name)
-        self._hot[name] = stream
-        return stream
+        return self._hot[name]
+
+    def settle(self, stream: Stream) -> None:
+        """See to it that a batch of a stream may be answered."""
+        if not self._save_seconds and stream.version > stream.saved:
+            self.save(stream).result()
 
     def facts(self, name: str) -> StreamFacts:
         """What is known of a stream, which stays where it is."""
@@ -186,6 +188,12 @@ class Streams:
             self._say(f"stream {facts.stream!r} cannot be saved: {error}")
             raise
         stream.saved = facts.version
+
+    def _load(self, name: str) -> Stream:
+        stream = Stream(name, self._spare.pop() if self._spare else self._served.adapter(), self._served.watcher())
+        if name in self._names:
+            self._restore(stream)
+        return stream
 
     def _cool(self, stream: Stream) -> None:
         """Send a stream to disk; it stays in memory if the disk does not take it."""

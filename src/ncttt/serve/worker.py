@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from ncttt.base.errors import InputError
 from ncttt.serve.batching import Call, Queue, Waiting
 from ncttt.serve.drift import Drift
 from ncttt.serve.metrics import Metrics
+from ncttt.serve.owned_streams import OwnedStreams
+from ncttt.serve.ownership import Claims
 from ncttt.serve.pace import Pace
 from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
@@ -54,9 +57,12 @@ class Answer:
 
 
 class Worker:
-    """Predicts batches of streams with adapters of one model, in a thread of its own, from `start` to `close`."""
+    """Predicts batches of streams with adapters of one model, in a thread of its own, from `start` to `close`.
 
-    def __init__(self, settings: Settings, metrics: Metrics, say: Callable[[str], None]):
+    With `claims` it shares the folder of states with others, and owns what it serves.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, say: Callable[[str], None], claims: Claims | None = None):
         self.settings, self.metrics = settings, metrics
         self.served = Served(settings)
         self.queue = Queue(settings.batch_size, settings.wait_ms / 1000, settings.most_waiting)
@@ -65,9 +71,11 @@ class Worker:
         self._streams: Streams | None = None
         self._forgetful: Stream | None = None
         if self.served.protocol.remembers:
-            self._streams = Streams(
+            kind = Streams if claims is None else partial(OwnedStreams, claims=claims)
+            fence = {} if claims is None else {"fence": claims.check}
+            self._streams = kind(
                 self.served,
-                Snapshots(Path(settings.state), settings.versions),
+                Snapshots(Path(settings.state), settings.versions, **fence),
                 hot=settings.hot_streams,
                 most=settings.most_streams,
                 save_seconds=settings.save_seconds,
@@ -88,6 +96,17 @@ class Worker:
     def alive(self) -> bool:
         """Whether the thread works."""
         return self._thread.is_alive()
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests are taken now."""
+        return self.alive and self.queue.open and len(self.queue) < self.settings.most_waiting
+
+    def text(self) -> bytes:
+        """The metrics in the format of Prometheus."""
+        self.metrics.queue.set(len(self.queue))
+        self.metrics.queue_limit.set(self.settings.most_waiting)
+        return self.metrics.text()
 
     def start(self) -> None:
         """Begin to work."""
@@ -137,10 +156,10 @@ class Worker:
         trace = stream.adapter.trace
         drift, source = self._shadow(stream, images, logits if trace.stopped == "left to source" else None)
         stream.images += len(images)
-        if self._streams is not None and not stream.frozen:
-            stream.changed("learned" if trace.steps else "remembered")
-            if not self.settings.save_seconds:
-                self._streams.save(stream).result()
+        if self._streams is not None:
+            if not stream.frozen:
+                stream.changed("learned" if trace.steps else "remembered")
+            self._streams.settle(stream)
         seconds = time.perf_counter() - began
         self._pace.add(seconds, trace.steps)
         known = {
