@@ -23,6 +23,7 @@ from ncttt.serve.access import Access
 from ncttt.serve.batching import QueueClosed, QueueFull
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
+from ncttt.serve.homeward import Homeward
 from ncttt.serve.images import decoded, decoded_at_once
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.replies import answered, of_score, of_stream, reply
@@ -75,7 +76,7 @@ def create_app(
 
 
 def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
-    settings, served = worker.settings, worker.served
+    settings, served, homeward = worker.settings, worker.served, Homeward()
 
     @app.post(
         "/predict",
@@ -92,7 +93,7 @@ def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders:
             files = (upload.contents, upload.names, served.size, served.resize)
             decode = partial(decoded, *files, most_pixels=settings.most_pixels)
             images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
-        answer: Answer = await asyncio.wrap_future(worker.submit(upload.stream, images, upload.shift))
+        answer: Answer = await homeward.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
         total = time.perf_counter() - began

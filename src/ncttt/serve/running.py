@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -41,6 +42,8 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone_with(folder), listening(), _bound(host, port) as address:
         app = create_app(settings, token=token, loopback=is_loopback(host))
+        gc.collect()
+        gc.freeze()  # what lives as long as the service: to look through it again stops all requests for 0.2 seconds
         config = uvicorn.Config(app, log_level="warning", access_log=False)
         _serve(config, address, f"serving {settings.model} on")
 
