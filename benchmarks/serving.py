@@ -5,10 +5,10 @@
 The service is a process of its own with one thread for the model; this one sends requests that were encoded beforehand,
 one image each, over as many connections as there are clients, and notes what share of a core that costs.
 
-- `throughput` compares images per second with those of an `Adapter` with one thread that is called with batches of the
-  very sizes that the service formed, in their order; both take turns. What other processes took meanwhile is noted.
+- `throughput` compares images per second with those of an `Adapter` with one thread that is called with the
+  very batches that the service formed, in their order; both take turns. What other processes took meanwhile is noted.
 - `latency` splits the time of many clients and of one into the service's parts.
-- `memory` is that of the service at ten points of `--requests` requests, after a tenth as many to warm up.
+- `memory` is that of the service at ten points of `--requests` requests, after batches of many sizes.
 - `streams` sends an image of each of a thousand streams, twice.
 - `drift` sends CIFAR-10 test images one by one: clean, noise, blur, clean; an `Adapter` predicts the same.
 
@@ -32,7 +32,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +78,17 @@ def throughput(options: Any) -> dict[str, Any]:
     for kind in KINDS:
         images = test_images(kind, 512)
         requests = [encoded(image, "camera") for image in images]
-        alone, turns = adapter(), []
+        tensor, alone, turns = tensor_of(images), adapter(), []
         with served(*LEARNING) as (port, process):
-            send(port, requests, options.clients, most=2000)  # warm
-            adapter_rate(alone, images, [32, 64], 2)
+            batches = batches_of(send(port, requests, options.clients, seconds=3))  # both are warm, and in one state
+            adapter_rate(alone, tensor, batches)
             for _ in range(options.turns):
                 with Others(process) as beside:
                     load = send(port, requests, options.clients, options.seconds)
-                sizes = batch_sizes(load)
+                batches = batches_of(load)
                 with Others(process) as alone_beside:
-                    rate = adapter_rate(alone, images, sizes, options.seconds)
+                    rate = adapter_rate(alone, tensor, batches)
+                sizes = [len(batch) for batch in batches]
                 turns.append(turn_of(load, sizes, rate) | {"others": beside.cores, "others_alone": alone_beside.cores})
         ratios = [turn["ratio"] for turn in turns]
         found[kind] = {"ratio": statistics.median(ratios), "range": [min(ratios), max(ratios)], "turns": turns}
@@ -137,20 +137,23 @@ def parts_of(answers: list[dict[str, Any]]) -> dict[str, Any]:
 def memory(options: Any) -> dict[str, Any]:
     """Memory of a service that has learnt and answered for a while, and of one that left all to the source model."""
     found = {}
-    for kind, share in zip(KINDS, (1, 0.2), strict=True):
+    for kind, share in zip(KINDS, (1, 0.05), strict=True):
         requests = [encoded(image, "camera") for image in test_images(kind, 512)]
         piece = int(options.requests * share) // 10
         with served(*LEARNING) as (port, process):
-            readings = [rss(process)]
-            for _ in range(11):
+            start = rss(process)
+            for clients in range(1, options.clients + 1):  # batches of many sizes: buffers and kernels of each are kept
+                send(port, requests, clients, most=4 * clients)
+            warm, readings = rss(process), []
+            for _ in range(10):
                 send(port, requests, options.clients, most=piece)
                 readings.append(rss(process))
-        warm = readings[1:]
         found[kind] = {
             "requests_between_readings": piece,
-            "mib_at_start": readings[0],
-            "mib": warm,
-            "growth_of_last_nine_tenths": warm[-1] / warm[1] - 1,
+            "mib_at_start": start,
+            "mib_when_warm": warm,
+            "mib": readings,
+            "growth_of_last_nine_tenths": readings[-1] / readings[0] - 1,
         }
     return found
 
@@ -239,9 +242,12 @@ def served(*words: str) -> Iterator[tuple[int, int]]:
             process.wait(60)
 
 
-def batch_sizes(load: Load) -> list[int]:
-    """The sizes of the batches that were served, in their order: each made a version of the stream."""
-    return list(dict(sorted((answer["version"], answer["batch"]["images"]) for answer in load.answers)).values())
+def batches_of(load: Load) -> list[list[int]]:
+    """The numbers of the requests of each batch, in the order of the batches: each made a version of the stream."""
+    batches: dict[int, list[int]] = {}
+    for answer in sorted(load.answers, key=lambda answer: answer["version"]):
+        batches.setdefault(answer["version"], []).append(answer["request"])
+    return list(batches.values())
 
 
 def adapter() -> ncttt.Adapter:
@@ -251,17 +257,13 @@ def adapter() -> ncttt.Adapter:
     return ncttt.Adapter(model, dataclasses.replace(model.method, gather=64), **settings)
 
 
-def adapter_rate(alone: ncttt.Adapter, images: np.ndarray, sizes: list[int], seconds: float) -> float:
-    """Images per second of an adapter that is called with batches of these sizes, for a while."""
-    tensor = tensor_of(images)
-    done, place, began = 0, 0, time.perf_counter()
-    for size in cycle(sizes):
-        if time.perf_counter() - began > seconds:
-            break
-        place = place if place + size <= len(tensor) else 0
-        alone(tensor[place : place + size])
-        place, done = place + size, done + size
-    return done / (time.perf_counter() - began)
+def adapter_rate(alone: ncttt.Adapter, tensor: torch.Tensor, batches: list[list[int]]) -> float:
+    """Images per second of an adapter that is called with these batches."""
+    inputs = [tensor[batch] for batch in batches]
+    began = time.perf_counter()
+    for batch in inputs:
+        alone(batch)
+    return sum(map(len, batches)) / (time.perf_counter() - began)
 
 
 def tensor_of(images: np.ndarray) -> torch.Tensor:

@@ -18,7 +18,7 @@ HEAD = "POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/for
 
 
 class Load(NamedTuple):
-    """What clients have seen: answers with `client_ms`, seconds in all, and the share of a core that they cost."""
+    """What clients have seen: answers with `client_ms` and the number of their `request`, seconds and cores."""
 
     answers: list[dict[str, Any]]
     seconds: float
@@ -28,7 +28,7 @@ class Load(NamedTuple):
 class Client(asyncio.Protocol):
     """One connection; bodies are kept as they come, and read after the measurement."""
 
-    def __init__(self, following: Callable[[], bytes | None], seen: list[tuple[float, bytes]]):
+    def __init__(self, following: Callable[[], tuple[int, bytes] | None], seen: list[tuple[int, float, bytes]]):
         self._following, self._seen, self.ended = following, seen, asyncio.Event()
         self._got, self._end = b"", 0
 
@@ -47,11 +47,11 @@ class Client(asyncio.Protocol):
             return
         if not self._got.startswith(b"HTTP/1.1 200"):
             raise SystemExit(self._got.decode())
-        self._seen.append((time.perf_counter() - self._asked, self._got[self._start :]))
+        self._seen.append((self._number, time.perf_counter() - self._asked, self._got[self._start :]))
         self._got, self._end = b"", 0
         self._ask()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self.ended.set()
 
     def _ask(self) -> None:
@@ -59,8 +59,9 @@ class Client(asyncio.Protocol):
         if request is None:
             self._transport.close()
             return
+        self._number, content = request
         self._asked = time.perf_counter()
-        self._transport.write(request)
+        self._transport.write(content)
 
 
 def send(
@@ -78,11 +79,11 @@ def send(
 async def _send(
     port: int, requests: list[bytes], clients: int, seconds: float, most: int, each_second: Callable[[], Any]
 ) -> Load:
-    left, following = most, cycle(requests)
-    seen: list[tuple[float, bytes]] = []
+    left, following = most, cycle(enumerate(requests))
+    seen: list[tuple[int, float, bytes]] = []
     began, cpu = time.perf_counter(), time.process_time()
 
-    def request() -> bytes | None:
+    def request() -> tuple[int, bytes] | None:
         nonlocal left
         left -= 1
         return None if left < 0 or time.perf_counter() - began > seconds else next(following)
@@ -98,7 +99,8 @@ async def _send(
     await asyncio.gather(*(protocol.ended.wait() for _, protocol in made))
     took, cpu = time.perf_counter() - began, time.process_time() - cpu
     watching.cancel()
-    return Load([{**json.loads(body), "client_ms": 1000 * wait} for wait, body in seen], took, cpu / took)
+    answers = [{**json.loads(body), "client_ms": 1000 * wait, "request": number} for number, wait, body in seen]
+    return Load(answers, took, cpu / took)
 
 
 def encoded(image: np.ndarray, stream: str) -> bytes:
