@@ -29,6 +29,7 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
 
         from ncttt.serve.access import TOKEN, is_loopback
         from ncttt.serve.app import create_app
+        from ncttt.serve.connections import Bounded
     except ImportError as error:
         raise InputError(f"serving needs {error.name}: pip install 'ncttt[serve]'") from None
     token = os.environ.get(TOKEN) or None
@@ -44,7 +45,7 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
         app = create_app(settings, token=token, loopback=is_loopback(host))
         gc.collect()
         gc.freeze()  # what lives as long as the service: to look through it again stops all requests for 0.2 seconds
-        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        config = uvicorn.Config(app, http=Bounded, log_level="warning", access_log=False)
         _serve(config, address, f"serving {settings.model} on")
 
 

@@ -20,7 +20,6 @@ from ncttt.serve.drift import Drift, Watcher
 from ncttt.serve.served import Served
 from ncttt.serve.snapshots import Facts, Snapshots
 
-
 WINDOW = "drift"  # of a snapshot: the images that the drift score is of; older snapshots have none
 
 

@@ -73,6 +73,9 @@ def sentence(errors: list) -> str:
 
 async def body_of(request: Request, most: int) -> bytes:
     """The whole body; `Refused` as soon as it is longer than allowed, or takes too long to come."""
+    packed = request.headers.get("content-encoding", "identity")
+    if packed != "identity":
+        raise Refused(415, f"send the body as it is, without a content encoding; found {packed!r:.80}")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and len(declared) < 20 and int(declared) > most:
         raise Refused(413, f"a body has at most {most:,} bytes; found {int(declared):,}")
