@@ -12,7 +12,7 @@ import requests
 import uvicorn
 from service import Service, digits, png, settings_in
 
-from ncttt.serve import connections, create_app, uploads
+from ncttt.serve import connections, create_app
 from ncttt.serve.connections import Bounded
 
 HEAD = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
@@ -23,8 +23,7 @@ def port(tmp_path_factory):
     """A service in a thread of this process, with limits of half a second."""
     from threading import Thread
 
-    before = connections.HEAD_SECONDS, uploads.BODY_SECONDS
-    connections.HEAD_SECONDS = uploads.BODY_SECONDS = 0.5
+    before, connections.REQUEST_SECONDS = connections.REQUEST_SECONDS, 0.5
     app = create_app(settings_in(tmp_path_factory.mktemp("connections")))
     server = uvicorn.Server(uvicorn.Config(app, http=Bounded, log_level="error"))
     address = socket.create_server(("127.0.0.1", 0), backlog=2048)
@@ -35,7 +34,7 @@ def port(tmp_path_factory):
     yield address.getsockname()[1]
     server.should_exit = True
     thread.join(30)
-    connections.HEAD_SECONDS, uploads.BODY_SECONDS = before
+    connections.REQUEST_SECONDS = before
 
 
 def answer_to(port: int, *pieces: bytes) -> bytes:
@@ -58,19 +57,21 @@ def is_up(port: int) -> bool:
     return requests.post(f"http://127.0.0.1:{port}/predict", files=files, timeout=10).status_code == 200
 
 
-def test_a_silent_connection_and_half_a_head_are_closed(port):
-    for head in (b"", b"POST /pre", HEAD + b"X: y"):
-        began = time.monotonic()
-        assert answer_to(port, head) == b""
-        assert time.monotonic() - began < 5
-    assert is_up(port)
-
-
-def test_a_body_that_does_not_end_is_408(port):
-    answer = answer_to(port, HEAD + b"Content-Length: 1000\r\n\r\n--x")
-    assert answer.startswith(b"HTTP/1.1 408")
+@pytest.mark.parametrize("begun", [b"", b"POST /pre", HEAD + b"X: y", HEAD + b"Content-Length: 1000\r\n\r\n--x"])
+def test_a_request_that_does_not_end_is_refused(port, begun):
+    began = time.monotonic()
+    answer = answer_to(port, begun)
+    assert answer.startswith(b"HTTP/1.1 400")
     assert b"seconds to come" in answer
+    assert time.monotonic() - began < 5
     assert is_up(port)
+
+
+def test_a_second_request_has_its_own_time(port):
+    with requests.Session() as session:
+        for _ in range(4):
+            time.sleep(0.2)
+            assert session.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
 
 
 def test_endless_headers_are_refused(port):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,7 +14,6 @@ from ncttt.serve.forms import parts_of
 from ncttt.serve.images import check_count, from_base64
 from ncttt.serve.settings import STREAM, Settings, checked_name
 
-BODY_SECONDS = 60  # in which a body must come
 FIELDS = ("stream", "probabilities", "shift")
 MOST_TEXT = 100  # bytes of a field that are looked at: a name has at most 64
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -72,21 +70,13 @@ def sentence(errors: list) -> str:
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """The whole body; `Refused` as soon as it is longer than allowed, or takes too long to come."""
+    """The whole body; `Refused` as soon as it is longer than allowed."""
     packed = request.headers.get("content-encoding", "identity")
     if packed != "identity":
         raise Refused(415, f"send the body as it is, without a content encoding; found {packed!r:.80}")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and len(declared) < 20 and int(declared) > most:
         raise Refused(413, f"a body has at most {most:,} bytes; found {int(declared):,}")
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            return await _received(request, most)
-    except TimeoutError:
-        raise Refused(408, f"a body has {BODY_SECONDS} seconds to come; this one had not ended by then") from None
-
-
-async def _received(request: Request, most: int) -> bytes:
     chunks, total, more = [], 0, True
     while more:
         message = await request.receive()
