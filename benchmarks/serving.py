@@ -1,21 +1,24 @@
 """What serving costs and keeps, on loopback: throughput, latency, memory, many streams, a drifting stream.
 
-    python benchmarks/serving.py [throughput] [streams] [drift] [--seconds 20] [--requests 100000] [--out FILE]
+    python benchmarks/serving.py [throughput] [latency] [memory] [streams] [drift] [--seconds 10] [--out FILE]
 
-The service is a process of its own; this one sends requests that were encoded beforehand, one image each, over as many
-connections as there are clients, so that it costs little itself. `throughput` compares images per second with those of
-an `Adapter` that is called with batches of the very sizes that the service formed, and latency with the waiting and
-model times in the answers; memory is read all along. `streams` sends an image of each of a thousand streams, twice.
-`drift` sends CIFAR-10 test images one by one: clean, noise, blur, clean. All is bounded by `--seconds` and
-`--requests`.
+The service is a process of its own with one thread for the model; this one sends requests that were encoded beforehand,
+one image each, over as many connections as there are clients, and notes what share of a core that costs.
+
+- `throughput` compares images per second with those of an `Adapter` with one thread that is called with the
+  very batches that the service formed, in their order; both take turns. What other processes took meanwhile is noted.
+- `latency` splits the time of many clients and of one into the service's parts.
+- `memory` is that of the service at ten points of `--requests` requests, after batches of many sizes.
+- `streams` sends an image of each of a thousand streams, twice.
+- `drift` sends CIFAR-10 test images one by one: clean, noise, blur, clean; an `Adapter` predicts the same.
+
+With `--out` parts that were measured before stay in the file.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
-import io
 import json
 import os
 import re
@@ -28,72 +31,131 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import cycle
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
+from serving_load import Load, encoded, send
 
 import ncttt
 from ncttt.base.provenance import origin
 
 MODEL = "cifar10-small-ncttt"
+LEARNING = ("--steps", "2", "--lr", "1e-3")
+KINDS = ("clean", "gaussian_noise")
 PHASES = ("clean", "gaussian_noise", "defocus_blur", "clean")
-HEAD = "POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: "
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
+    parts: dict[str, Callable[[Any], Any]] = {
+        part.__name__: part for part in (throughput, latency, memory, streams, drift)
+    }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=["throughput", "streams", "drift"])
+    parser.add_argument("parts", nargs="*", default=list(parts))
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--requests", type=int, default=100_000)
-    parser.add_argument("--images", type=int, default=500, help="of each phase of the drifting stream")
-    parser.add_argument("--kind", default="gaussian_noise", help="corruption of the images of throughput, or clean")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each turn of throughput, and of latency")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=100_000, help="of memory")
+    parser.add_argument("--images", type=int, default=1000, help="of each phase of the drifting stream")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    parts: dict[str, Callable[[Any], dict[str, Any]]] = {"throughput": throughput, "streams": streams, "drift": drift}
-    found = {"origin": origin(), **{name: parts[name](options) for name in options.parts}}
-    text = json.dumps(found, indent=2)
-    print(text)
-    if options.out:
-        options.out.write_text(text + "\n")
+    given = {name: value for name, value in vars(options).items() if name not in ("parts", "out")}
+    torch.set_num_threads(1)
+    found = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
+    for name in options.parts:
+        found[name] = {"found": parts[name](options), "options": given, **origin()}
+        print(name, json.dumps(found[name], indent=2))
+        if options.out:
+            options.out.write_text(json.dumps(found, indent=2) + "\n")
 
 
 def throughput(options: Any) -> dict[str, Any]:
-    """Images per second of many clients of one stream, beside those of an adapter with batches of the same sizes."""
-    images = test_images(options.kind, 512)
-    requests = [encoded(image, "camera") for image in images]
-    with served("--steps", "2", "--lr", "1e-3") as (port, process):
-        asyncio.run(send(port, requests, options.clients, seconds=3))  # warm
-        memory: list[float] = []
-        answers, took = asyncio.run(
-            send(
-                port, requests, options.clients, options.seconds, options.requests, lambda: memory.append(rss(process))
-            )
-        )
-    sizes = Counter(answer["batch"]["images"] for answer in answers)
-    batches = [size for size, count in sizes.items() for _ in range(max(1, round(count / size)))]
-    np.random.default_rng(0).shuffle(batches)
-    alone = adapter_rate(images, batches, min(20.0, options.seconds))
-    waits, model, total = (
-        [answer["milliseconds"][name] for answer in answers] for name in ("waiting", "model", "total")
-    )
-    expected = [wait + each for wait, each in zip(waits, model, strict=True)]
+    """Images per second of many clients of one stream, and of an adapter with batches of the same sizes, in turns."""
+    found = {}
+    for kind in KINDS:
+        images = test_images(kind, 512)
+        requests = [encoded(image, "camera") for image in images]
+        tensor, alone, turns = tensor_of(images), adapter(), []
+        with served(*LEARNING) as (port, process):
+            batches = batches_of(send(port, requests, options.clients, seconds=3))  # both are warm, and in one state
+            adapter_rate(alone, tensor, batches)
+            for _ in range(options.turns):
+                with Others(process) as beside:
+                    load = send(port, requests, options.clients, options.seconds)
+                batches = batches_of(load)
+                with Others(process) as alone_beside:
+                    rate = adapter_rate(alone, tensor, batches)
+                sizes = [len(batch) for batch in batches]
+                turns.append(turn_of(load, sizes, rate) | {"others": beside.cores, "others_alone": alone_beside.cores})
+        ratios = [turn["ratio"] for turn in turns]
+        found[kind] = {"ratio": statistics.median(ratios), "range": [min(ratios), max(ratios)], "turns": turns}
+    return found
+
+
+def turn_of(load: Load, sizes: list[int], alone: float) -> dict[str, Any]:
+    rate = len(load.answers) / load.seconds
     return {
-        "requests": len(answers),
-        "images_per_second": len(answers) / took,
+        "ratio": rate / alone,
+        "images_per_second": rate,
         "adapter_images_per_second": alone,
-        "ratio": len(answers) / took / alone,
-        "mean_batch": statistics.mean(batches),
-        "outcomes": Counter(answer["outcome"] for answer in answers),
-        "latency_ms": quantiles([answer["client_ms"] for answer in answers]),
-        "inside_ms": quantiles(total),
-        "wait_plus_model_ms": quantiles(expected),
-        "memory_mib": memory[:: max(1, len(memory) // 10)],
+        "mean_batch": statistics.mean(sizes),
+        "outcomes": Counter(answer["outcome"] for answer in load.answers),
+        "load_generator_cores": load.cores,
     }
+
+
+def latency(options: Any) -> dict[str, Any]:
+    """Milliseconds of a request seen by its client and by the service, with many clients and with one."""
+    found = {}
+    for kind in KINDS:
+        requests = [encoded(image, "camera") for image in test_images(kind, 512)]
+        with served(*LEARNING) as (port, _):
+            for clients in (options.clients, 1):
+                send(port, requests, clients, most=1000)  # warm
+                answers = send(port, requests, clients, options.seconds).answers
+                found[f"{kind}, {clients} clients"] = parts_of(answers)
+    return found
+
+
+def parts_of(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Quantiles of the time that a client waits, and of where it goes."""
+    times = [answer["milliseconds"] for answer in answers]
+    values = {
+        "client": [answer["client_ms"] for answer in answers],
+        "waiting": [each["waiting"] for each in times],
+        "model": [each["model"] for each in times],
+        "waiting + model": [each["waiting"] + each["model"] for each in times],
+        "rest of the service": [each["total"] - each["waiting"] - each["model"] for each in times],
+        "outside of the service": [answer["client_ms"] - answer["milliseconds"]["total"] for answer in answers],
+    }
+    return {"requests": len(answers), **{name: quantiles(each) for name, each in values.items()}}
+
+
+def memory(options: Any) -> dict[str, Any]:
+    """Memory of a service that has learnt and answered for a while, and of one that left all to the source model."""
+    found = {}
+    for kind, share in zip(KINDS, (1, 0.05), strict=True):
+        requests = [encoded(image, "camera") for image in test_images(kind, 512)]
+        piece = int(options.requests * share) // 10
+        with served(*LEARNING) as (port, process):
+            start = rss(process)
+            for clients in range(1, options.clients + 1):  # batches of many sizes: buffers and kernels of each are kept
+                send(port, requests, clients, most=4 * clients)
+            warm, readings = rss(process), []
+            for _ in range(10):
+                send(port, requests, options.clients, most=piece)
+                readings.append(rss(process))
+        found[kind] = {
+            "requests_between_readings": piece,
+            "mib_at_start": start,
+            "mib_when_warm": warm,
+            "mib": readings,
+            "growth_of_last_nine_tenths": readings[-1] / readings[0] - 1,
+        }
+    return found
 
 
 def streams(options: Any) -> dict[str, Any]:
@@ -103,29 +165,62 @@ def streams(options: Any) -> dict[str, Any]:
     with served("--wait-ms", "0", "--hot-streams", "32") as (port, process):
         found: dict[str, Any] = {"memory_before_mib": rss(process)}
         for turn in ("first", "second"):
-            answers, took = asyncio.run(send(port, requests, 8, 600, len(requests)))
-            found |= {f"{turn}_ms_per_request": 1000 * took / len(answers), f"{turn}_memory_mib": rss(process)}
-        found["versions"] = Counter(str(answer["version"]) for answer in answers)
+            load = send(port, requests, 8, most=len(requests))
+            found |= {
+                f"{turn}_ms_per_request": 1000 * load.seconds / len(load.answers),
+                f"{turn}_memory_mib": rss(process),
+            }
+        found["versions"] = Counter(str(answer["version"]) for answer in load.answers)
     return found
 
 
 def drift(options: Any) -> dict[str, Any]:
-    """Accuracy of the adapted and of the frozen answers in each phase of a drifting stream, one image a request."""
-    found = []
-    with served("--steps", "2", "--lr", "1e-3", "--wait-ms", "0") as (port, _):
-        for place, kind in enumerate(PHASES):
-            labels = test_labels(options.images)
-            requests = [encoded(image, "camera") for image in test_images(kind, options.images)]
-            answers, _ = asyncio.run(send(port, requests, 1, 3600, len(requests)))
+    """Accuracy of each phase of a drifting stream, one image a request, and of an adapter that gets the same images."""
+    phases, alone, labels = [], adapter(), test_labels(options.images)
+    with served(*LEARNING, "--wait-ms", "0") as (port, _):
+        for place, kind in enumerate(PHASES, 1):
+            images = test_images(kind, options.images)
+            answers = send(port, [encoded(image, "camera") for image in images], 1, most=len(images)).answers
             rows = [answer["predictions"][0] for answer in answers]
-            right = {
-                name: sum(row[key] == label for row, label in zip(rows, labels, strict=True)) / len(rows)
-                for name, key in (("adapted", "label"), ("frozen", "source_label"))
-            }
-            scores = [answer["drift"]["score"] for answer in answers]
-            outcomes = Counter(answer["outcome"] for answer in answers)
-            found.append({"phase": f"{place + 1} {kind}", **right, "outcomes": outcomes, "drift": scores[-1]})
-    return {"images": options.images, "phases": found}
+            predicted = {name: [row[name] for row in rows] for name in ("label", "source_label")}
+            predicted["adapter"] = [str(test_classes()[alone(image[None]).argmax()]) for image in tensor_of(images)]
+            right = {name: share_equal(given, labels) for name, given in predicted.items()}
+            phases.append(
+                {
+                    "phase": f"{place} {kind}",
+                    "adapted": right["label"],
+                    "frozen": right["source_label"],
+                    "adapter": right["adapter"],
+                    "same_as_adapter": share_equal(predicted["label"], predicted["adapter"]),
+                    "outcomes": Counter(answer["outcome"] for answer in answers),
+                    "drift": answers[-1]["drift"]["score"],
+                }
+            )
+    return {"images": options.images, "phases": phases}
+
+
+def share_equal(some: list[str], others: list[str]) -> float:
+    return sum(one == other for one, other in zip(some, others, strict=True)) / len(some)
+
+
+class Others:
+    """How many cores other processes than this one and the service kept busy inside the `with` block."""
+
+    def __init__(self, process: int):
+        self._ours = (os.getpid(), process)
+
+    def __enter__(self) -> Others:
+        self._began, self._before = time.perf_counter(), self._others()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cores = max(0.0, (self._others() - self._before) / (time.perf_counter() - self._began))
+
+    def _others(self) -> float:
+        every = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        ours = [Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split() for process in self._ours]
+        idle = every[3] + every[4]
+        return (sum(every[:8]) - idle - sum(int(words[11]) + int(words[12]) for words in ours)) / TICKS
 
 
 @contextmanager
@@ -147,62 +242,32 @@ def served(*words: str) -> Iterator[tuple[int, int]]:
             process.wait(60)
 
 
-async def send(
-    port: int,
-    requests: list[bytes],
-    clients: int,
-    seconds: float,
-    most: int = 2**62,
-    each_second: Callable[[], Any] = lambda: None,
-) -> tuple[list[dict[str, Any]], float]:
-    """Answers, in the order of the requests for one client, of clients that each wait for an answer before they ask."""
-    queue, answers, began = cycle(requests), [], time.perf_counter()
-    sent = 0
-
-    async def client() -> None:
-        nonlocal sent
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        while sent < most and time.perf_counter() - began < seconds:
-            sent += 1
-            asked = time.perf_counter()
-            writer.write(next(queue))
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head.lower())
-            assert length is not None
-            body = await reader.readexactly(int(length[1]))
-            if not head.startswith(b"HTTP/1.1 200"):
-                raise SystemExit(body.decode())
-            answers.append((time.perf_counter() - asked, body))  # read later: this process shares the machine
-        writer.close()
-
-    async def watch() -> None:
-        while True:
-            each_second()
-            await asyncio.sleep(1)
-
-    watching = asyncio.create_task(watch())
-    await asyncio.gather(*(client() for _ in range(clients)))
-    took = time.perf_counter() - began
-    watching.cancel()
-    return [{**json.loads(body), "client_ms": 1000 * wait} for wait, body in answers], took
+def batches_of(load: Load) -> list[list[int]]:
+    """The numbers of the requests of each batch, in the order of the batches: each made a version of the stream."""
+    batches: dict[int, list[int]] = {}
+    for answer in sorted(load.answers, key=lambda answer: answer["version"]):
+        batches.setdefault(answer["version"], []).append(answer["request"])
+    return list(batches.values())
 
 
-def adapter_rate(images: np.ndarray, sizes: list[int], seconds: float) -> float:
-    """Images per second of an adapter like that of the service, called with batches of these sizes, for a while."""
-    torch.set_num_threads(1)
+def adapter() -> ncttt.Adapter:
+    """An adapter like that of the service."""
     model = ncttt.load(MODEL)
-    method = dataclasses.replace(model.method, gather=64)
-    settings = {"protocol": "online", "stop": "source", "on_collapse": "reset", "steps": 2, "lr": 1e-3}
-    adapter = ncttt.Adapter(model, method, **settings)
-    tensor = torch.from_numpy(images).permute(0, 3, 1, 2).float().div(255)
-    done, place, began = 0, 0, time.perf_counter()
-    for size in cycle(sizes):
-        if time.perf_counter() - began > seconds:
-            break
-        place = place if place + size <= len(tensor) else 0
-        adapter(tensor[place : place + size])
-        place, done = place + size, done + size
-    return done / (time.perf_counter() - began)
+    settings: dict[str, Any] = {"protocol": "online", "stop": "source", "on_collapse": "reset", "steps": 2, "lr": 1e-3}
+    return ncttt.Adapter(model, dataclasses.replace(model.method, gather=64), **settings)
+
+
+def adapter_rate(alone: ncttt.Adapter, tensor: torch.Tensor, batches: list[list[int]]) -> float:
+    """Images per second of an adapter that is called with these batches."""
+    inputs = [tensor[batch] for batch in batches]
+    began = time.perf_counter()
+    for batch in inputs:
+        alone(batch)
+    return sum(map(len, batches)) / (time.perf_counter() - began)
+
+
+def tensor_of(images: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(images.copy()).permute(0, 3, 1, 2).float().div(255)
 
 
 def test_images(kind: str, count: int) -> np.ndarray:
@@ -213,17 +278,12 @@ def test_images(kind: str, count: int) -> np.ndarray:
 def test_labels(count: int) -> list[str]:
     data = ncttt.data.load("cifar10", "test")
     assert data.labels is not None
-    return [data.classes[label] for label in data.labels[:count].tolist()]
+    return [test_classes()[label] for label in data.labels[:count].tolist()]
 
 
-def encoded(image: np.ndarray, stream: str) -> bytes:
-    """A whole request, ready to be sent."""
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    field = f'--b\r\nContent-Disposition: form-data; name="stream"\r\n\r\n{stream}\r\n'.encode()
-    file = b'--b\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n' + buffer.getvalue()
-    body = field + file + b"\r\n--b--\r\n"
-    return f"{HEAD}{len(body)}\r\n\r\n".encode() + body
+@cache
+def test_classes() -> tuple[str, ...]:
+    return tuple(ncttt.data.load("cifar10", "test").classes)
 
 
 def rss(process: int) -> float:

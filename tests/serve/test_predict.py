@@ -8,6 +8,7 @@ from service import MODEL, client_of, digits, labels, png, predict, settings_in,
 import ncttt
 from ncttt.adapt.small_batches import ENOUGH
 from ncttt.serve import create_app
+from ncttt.serve.snapshots import Snapshots
 
 pytestmark = pytest.mark.filterwarnings("ignore::ncttt.adapt.SmallBatchWarning")
 
@@ -207,6 +208,33 @@ def test_a_monitor_gives_the_drift(tmp_path):
         drift = predict(client, digits()[:128])["drift"]
         assert drift["alarm"]
         assert drift["images"] == 128
+
+
+@pytest.mark.parametrize("monitor", [None, "digits"])
+def test_an_alarm_outlives_a_restart(tmp_path, monitor):
+    with client_of(tmp_path, monitor=monitor) as client:
+        before = predict(client, digits()[:64])["drift"]
+        assert before["alarm"]
+    with client_of(tmp_path, monitor=monitor) as client:
+        after = predict(client, digits("clean")[:8])["drift"]
+        assert after["alarm"]  # of 8 new clean images and 56 old ones, or as many as a monitor keeps
+        assert after["images"] == (64 if monitor is None else 72)
+    with client_of(tmp_path, monitor="digits" if monitor is None else None) as client:  # another watcher begins anew
+        assert predict(client, digits("clean")[:8])["drift"]["images"] == 8
+
+
+def test_a_snapshot_without_a_window_is_taken(tmp_path):
+    with client_of(tmp_path) as client:
+        predict(client, digits()[:64])
+    store = Snapshots(tmp_path / "states", 8)
+    (version,) = store.versions("default")
+    facts, state = store.read("default", version)
+    assert state.pop("drift")
+    store.write(facts, state)
+    with client_of(tmp_path) as client:
+        answer = predict(client, digits()[:8])
+    assert answer["version"] == version + 1
+    assert answer["drift"]["images"] == 8
 
 
 def test_a_model_without_certainty_is_served_with_care(tmp_path):

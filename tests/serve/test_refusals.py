@@ -1,6 +1,7 @@
 """Malformed requests: each is answered with a 4xx and one sentence, and the service stays up."""
 
 import base64
+import gzip
 import io
 import json
 import random
@@ -113,6 +114,12 @@ FORMS = [
     form(*[(STREAM, b"a")] * 20),
     form((FILE, PNG), (FILE, b"second is none")),
     form((FILE, b"x" * 300_000)),
+    form((STREAM, b"a"), (STREAM, b"b"), (FILE, PNG)),
+    form((FILE, PNG))[:-6],
+    b"before " + form((FILE, PNG)),
+    form((FILE + "\r\nX: " + "y" * 5000, PNG)),
+    form(("Content-Disposition: attachment; name=image; filename=a", PNG)),
+    b"--x" + b"\r\n--x" * 40_000,
     form((f"{FILE}\r\nContent-Type: text/plain; charset=\xff", b"1")),
 ]
 OTHERS = [
@@ -123,6 +130,7 @@ OTHERS = [
     ("POST", "/predict", {"content-type": "multipart/form-data; boundary=" + "y" * 500}, PNG),
     ("POST", "/predict", {"content-type": "text/plain"}, b"hello"),
     ("POST", "/predict", {**JSON, "content-length": "99999999999999999999999"}, b"{}"),
+    ("POST", "/predict", {**BOUNDARY, "content-encoding": "gzip"}, gzip.compress(form((FILE, PNG)))),
     ("GET", "/predict", {}, b""),
     ("PUT", "/predict", JSON, b"{}"),
     ("GET", "/nowhere", {}, b""),

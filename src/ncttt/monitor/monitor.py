@@ -107,6 +107,14 @@ class Monitor:
         """Empty the window: the images that follow have nothing to do with those before."""
         self._stream = SlidingWindow(self._ready().calibration, self.window, self.false_alarms)
 
+    def kept_window(self) -> dict[str, Tensor]:
+        """The images in the window as tensors, for `go_on`."""
+        return self._ready().kept()
+
+    def go_on(self, kept: Mapping[str, Tensor]) -> Window | None:
+        """Go on from what `kept_window` gave with the same calibration; what that window says, if it has images."""
+        return self._ready().go_on(kept)
+
     def save(self, file: str | Path) -> None:
         """Write the calibration as safetensors; the images in the window are not part of it."""
         write_calibration(Path(file), self._ready().calibration, self.model)

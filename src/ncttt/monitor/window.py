@@ -73,6 +73,22 @@ class SlidingWindow:
         self._predicted = torch.cat([self._predicted, predicted])[-self.size :]
         return self._tested(self._scores)
 
+    def kept(self) -> dict[str, Tensor]:
+        """The images in the window, for `go_on`; none before the first."""
+        if self._scores is None:
+            return {}
+        return {**self._scores._asdict(), "predicted": self._predicted, "centres": self.calibration.centres}
+
+    def go_on(self, kept: Mapping[str, Tensor]) -> Window | None:
+        """Take the images that another window kept, and test them; None if it had none, or another calibration."""
+        if not kept.keys() >= {*Scores._fields, "predicted", "centres"}:
+            return None
+        if not torch.equal(kept["centres"], self.calibration.centres.cpu()):
+            return None
+        self._scores = Scores(*(kept[name] for name in Scores._fields))
+        self._predicted = kept["predicted"]
+        return self._tested(self._scores)
+
     def _tested(self, scores: Scores) -> Window:
         calibration, count = self.calibration, len(self._predicted)
         shares = self._predicted.bincount(minlength=len(calibration.class_counts)).double() / count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -40,6 +41,7 @@ class Access:
         return None
 
 
+@lru_cache(maxsize=64)  # asked for each request
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine alone.
 

@@ -8,11 +8,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from ncttt import __version__
 from ncttt.base.errors import InputError
@@ -21,10 +23,12 @@ from ncttt.serve.access import Access
 from ncttt.serve.batching import QueueClosed, QueueFull
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
-from ncttt.serve.images import decoded
+from ncttt.serve.homeward import Homeward
+from ncttt.serve.images import decoded, decoded_at_once
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.replies import answered, of_score, of_stream, reply
 from ncttt.serve.settings import NAME, Settings
+from ncttt.serve.straight import Straight
 from ncttt.serve.streams import StreamFacts, Streams, TooManyStreams, UnknownStream
 from ncttt.serve.uploads import Refused, asked_for, read_upload, sentence
 from ncttt.serve.worker import Answer, Worker
@@ -32,6 +36,7 @@ from ncttt.serve.working import Working
 
 SMALL_BODY = 1 << 20  # bytes of a request without images
 STATUS = {UnknownStream: 404, TooManyStreams: 429, QueueFull: 429, QueueClosed: 503, OSError: 503}
+KINDS = (InputError, Refused, QueueFull, QueueClosed, OSError)  # errors that are answers
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": answers.Refusal} for status in (400, 401, 403, 404, 413, 415, 422, 429, 503)
 }
@@ -70,17 +75,17 @@ def create_app(
 
     app = FastAPI(title="ncttt", version=__version__, summary=__doc__, lifespan=lifespan, responses=REFUSALS)
     app.state.worker, app.state.metrics = worker, metrics
-    app.add_middleware(Counted, metrics=metrics)
-    app.add_middleware(Access, token=token, loopback=loopback)
     _add_refusals(app)
     _add_predictions(app, worker, feedback, decoders)
+    app.add_middleware(Counted, metrics=metrics)  # the last that is added is the first that is asked
+    app.add_middleware(Access, token=token, loopback=loopback)
     _add_streams(app, worker)
     add_health(app, worker)
     return app
 
 
 def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
-    settings, served = worker.settings, worker.served
+    settings, served, homeward = worker.settings, worker.served, Homeward()
 
     @app.post(
         "/predict",
@@ -92,16 +97,18 @@ def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders
         began = time.perf_counter()
         upload = await read_upload(request, settings)
 
-        def decode() -> Any:
-            limits = {"most_pixels": settings.most_pixels}
-            return decoded(upload.contents, upload.names, served.size, served.resize, **limits)
-
-        images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
-        answer: Answer = await asyncio.wrap_future(worker.submit(upload.stream, images, upload.shift))
+        images = decoded_at_once(upload.contents, served.size, served.resize)
+        if images is None:
+            files = (upload.contents, upload.names, served.size, served.resize)
+            decode = partial(decoded, *files, most_pixels=settings.most_pixels)
+            images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
+        answer: Answer = await homeward.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
         total = time.perf_counter() - began
         return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
+
+    app.add_middleware(Straight, route=Route("/predict", predict), refused=_refused, kinds=KINDS)
 
     @app.post(
         "/feedback",
@@ -185,15 +192,19 @@ def _add_streams(app: FastAPI, worker: Working) -> None:
 
 def _add_refusals(app: FastAPI) -> None:
     async def refused(request: Request, error: Exception) -> Response:
-        kinds = (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-        status = error.status if isinstance(error, Refused) else next(kinds, 422)
-        headers = {"retry-after": "1"} if status in (429, 503) else None
-        return JSONResponse({"detail": str(error)[:1000]}, status, headers)
+        return _refused(request, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return JSONResponse({"detail": sentence(list(error.errors()))}, 422)
 
-    for kind in (InputError, Refused, QueueFull, QueueClosed, OSError):
+    for kind in KINDS:
         app.add_exception_handler(kind, refused)
     app.add_exception_handler(RequestValidationError, invalid)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    kinds = (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    status = error.status if isinstance(error, Refused) else next(kinds, 422)
+    headers = {"retry-after": "1"} if status in (429, 503) else None
+    return JSONResponse({"detail": str(error)[:1000]}, status, headers)

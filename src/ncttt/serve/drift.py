@@ -21,6 +21,7 @@ from ncttt.monitor.window import upper_tail
 if TYPE_CHECKING:
     from ncttt.model.branched import Branched
     from ncttt.monitor.monitor import Monitor
+    from ncttt.monitor.window import Window
 
 ALARM = 2.0  # of the score: one window of source images in a hundred
 LARGEST = 99.0
@@ -45,6 +46,14 @@ class Watcher(Protocol):
         """The drift with this batch, and the source model's logits."""
         ...
 
+    def kept(self) -> dict[str, Tensor]:
+        """The window, for snapshots."""
+        ...
+
+    def go_on(self, kept: dict[str, Tensor]) -> Drift | None:
+        """Go on from a window of a snapshot, and tell the drift in it; None if it is another watcher's or empty."""
+        ...
+
 
 class MonitorWatcher:
     """A window of its own of a calibrated monitor."""
@@ -57,8 +66,14 @@ class MonitorWatcher:
 
     def look(self, images: Tensor, source_logits: Tensor | None) -> tuple[Drift, Tensor]:
         reading = self._monitor(images)
-        window = reading.window
-        return Drift(score_of(window.p), window.alarm, window.images, window.reason), reading.logits
+        return _of_window(reading.window), reading.logits
+
+    def kept(self) -> dict[str, Tensor]:
+        return self._monitor.kept_window()
+
+    def go_on(self, kept: dict[str, Tensor]) -> Drift | None:
+        window = self._monitor.go_on(kept)
+        return None if window is None else _of_window(window)
 
 
 class CertaintyWatcher:
@@ -74,12 +89,26 @@ class CertaintyWatcher:
         assert source_logits is not None
         newest = certainty_of(source_logits.double().cpu())
         self._recent = torch.cat([self._recent, newest], dim=1)[:, -max(RECENT, newest.shape[1]) :]
+        return self._drift(), source_logits
+
+    def kept(self) -> dict[str, Tensor]:
+        return {"certainty": self._recent}
+
+    def go_on(self, kept: dict[str, Tensor]) -> Drift | None:
+        self._recent = kept.get("certainty", self._recent)
+        return self._drift() if self._recent.shape[1] else None
+
+    def _drift(self) -> Drift:
         count = self._recent.shape[1]
         means, (level, spread) = self._recent.mean(1), self._source.T
         tails = upper_tail((level - means) / spread.clamp_min(1e-9) * count**0.5)
         score = score_of(min(1.0, 2 * tails.min().item()))
         reason = ("confidence", "evidence")[int(tails.argmin())]
-        return Drift(score, score > ALARM and count >= FEWEST, count, reason), source_logits
+        return Drift(score, score > ALARM and count >= FEWEST, count, reason)
+
+
+def _of_window(window: Window) -> Drift:
+    return Drift(score_of(window.p), window.alarm, window.images, window.reason)
 
 
 def score_of(p: float) -> float:

@@ -89,8 +89,9 @@ class Metrics:
         for index, count in zip(*np.unique(probabilities.argmax(1), return_counts=True), strict=True):
             self._classes.labels(stream, classes[index]).inc(int(count))
         logs = np.log(np.clip(probabilities, 1e-30, None))
-        for entropy in -(probabilities * logs).sum(1):
-            self._entropy.labels(stream).observe(float(entropy))
+        entropies = self._entropy.labels(stream)
+        for entropy in (-(probabilities * logs).sum(1)).tolist():
+            entropies.observe(entropy)
         if known["drift"] is not None:
             self._drift.labels(stream).set(known["drift"].score)
         self._steps.labels(stream).inc(trace.steps)

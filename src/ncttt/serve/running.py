@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -40,6 +41,7 @@ def run_service(
 
         from ncttt.serve.access import TOKEN, is_loopback
         from ncttt.serve.app import create_app
+        from ncttt.serve.connections import Bounded
     except ImportError as error:
         raise InputError(f"serving needs {error.name}: pip install 'ncttt[serve]'") from None
     token = os.environ.get(TOKEN) or None
@@ -54,7 +56,9 @@ def run_service(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone_with(folder), listening(), _bound(host, port) as bound, workers as worker:
         app = create_app(settings, token=token, loopback=is_loopback(host), worker=worker)
-        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        gc.collect()
+        gc.freeze()  # what lives as long as the service: to look through it again stops all requests for 0.2 seconds
+        config = uvicorn.Config(app, http=Bounded, log_level="warning", access_log=False)
         _serve(config, bound, f"serving {settings.model} on")
 
 

@@ -20,6 +20,8 @@ from ncttt.serve.drift import Drift, Watcher
 from ncttt.serve.served import Served
 from ncttt.serve.snapshots import Facts, Snapshots
 
+WINDOW = "drift"  # of a snapshot: the images that the drift score is of; older snapshots have none
+
 
 class UnknownStream(InputError):
     """There is no stream, or no version of it, of that name."""
@@ -143,6 +145,7 @@ class Streams:
             raise UnknownStream(f"stream {name!r} has no version {version} on disk; there are: {kept}")
         facts, state = self._snapshots.read(name, version)  # now, because saving the present state may remove it
         self._check_weights(facts)
+        state.pop(WINDOW, None)  # drift is of the images that come now
         return self._operate(name, f"rolled back to {version}", lambda stream: stream.adapter.load_stream_state(state))
 
     def delete(self, name: str) -> None:
@@ -173,7 +176,7 @@ class Streams:
             self._served.weights,
         )
         stream.queued, stream.saved_at = stream.version, time.monotonic()
-        return self._writer.submit(self._write, stream, facts, stream.adapter.stream_state())
+        return self._writer.submit(self._write, stream, facts, _state_of(stream))
 
     def close(self) -> None:
         """Save everything, and wait for it."""
@@ -215,11 +218,14 @@ class Streams:
             try:
                 facts, state = self._snapshots.read(stream.name, version)
                 self._check_weights(facts)
+                window = state.pop(WINDOW, None)
                 stream.adapter.load_stream_state(state)
             except InputError as error:
                 self._say(f"stream {stream.name!r} does not go on from version {version}: {error}")
                 continue
             stream.frozen, stream.images, stream.cause = facts.frozen, facts.images, facts.cause
+            if window and stream.watcher is not None:
+                stream.drift = stream.watcher.go_on(window)  # an alarm outlives a restart
             if version < stream.version:
                 stream.changed(f"restored from {version}")
             return
@@ -244,3 +250,8 @@ class Streams:
         stream.changed(cause)
         self.save(stream).result()
         return self.facts(name)
+
+
+def _state_of(stream: Stream) -> dict[str, Any]:
+    state = stream.adapter.stream_state()
+    return state if stream.watcher is None else state | {WINDOW: stream.watcher.kept()}

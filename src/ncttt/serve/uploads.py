@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
-from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from ncttt.base.errors import InputError
 from ncttt.base.schema import parsed_json
 from ncttt.serve.answers import Asked, PredictRequest
+from ncttt.serve.forms import parts_of
 from ncttt.serve.images import check_count, from_base64
 from ncttt.serve.settings import STREAM, Settings, checked_name
 
+FIELDS = ("stream", "probabilities", "shift")
+MOST_TEXT = 100  # bytes of a field that are looked at: a name has at most 64
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -52,9 +52,8 @@ async def read_upload(request: Request, settings: Settings) -> Upload:
 
 async def asked_for(request: Request, kind: type[Asked], most: int) -> Asked:
     """A JSON body as what it must be; a sentence names the first thing that is wrong."""
-    content = b"".join([chunk async for chunk in limited(request, most)])
     try:
-        value = parsed_json(content, "the body")
+        value = parsed_json(await body_of(request, most), "the body")
     except (InputError, UnicodeDecodeError) as error:
         raise Refused(400, str(error)) from None
     try:
@@ -70,16 +69,24 @@ def sentence(errors: list) -> str:
     return f"{place}: {first['msg'][:200]}; found {first.get('input')!r:.60}"
 
 
-async def limited(request: Request, most: int) -> AsyncGenerator[bytes, None]:
-    """The body in pieces; `Refused` as soon as it is longer than allowed."""
-    declared, total = request.headers.get("content-length", ""), 0
+async def body_of(request: Request, most: int) -> bytes:
+    """The whole body; `Refused` as soon as it is longer than allowed."""
+    packed = request.headers.get("content-encoding", "identity")
+    if packed != "identity":
+        raise Refused(415, f"send the body as it is, without a content encoding; found {packed!r:.80}")
+    declared = request.headers.get("content-length", "")
     if declared.isdecimal() and len(declared) < 20 and int(declared) > most:
         raise Refused(413, f"a body has at most {most:,} bytes; found {int(declared):,}")
-    async for chunk in request.stream():
-        total += len(chunk)
+    chunks, total, more = [], 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "the body ended too early")  # nobody is there to read it
+        chunks.append(message.get("body", b""))
+        total, more = total + len(chunks[-1]), message.get("more_body", False)
         if total > most:
             raise Refused(413, f"a body has at most {most:,} bytes; found more")
-        yield chunk
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 async def _json(request: Request, settings: Settings) -> Upload:
@@ -92,27 +99,20 @@ async def _json(request: Request, settings: Settings) -> Upload:
 
 
 async def _multipart(request: Request, settings: Settings) -> Upload:
-    pieces = limited(request, settings.most_bytes)
-    parser = MultiPartParser(request.headers, pieces, max_files=settings.most_images, max_fields=8, max_part_size=4096)
-    try:
-        form = await parser.parse()
-    except MultiPartException as error:
-        raise Refused(400, f"the body is no form: {error.message:.200}") from None
-    except (KeyError, ValueError, UnicodeError, AssertionError) as error:  # headers that the parser does not expect
-        raise Refused(400, f"the body is no form: {error!r:.200}") from None
-    try:
-        files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
-        fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-        unknown = fields.keys() - {"stream", "probabilities", "shift"}
-        if unknown:
-            raise InputError(f"no field {min(unknown)!r:.80}; there are: stream, probabilities, shift, and files")
-        check_count(len(files), settings.most_images)
-        contents = [await file.read() for _, file in files]
-    finally:
-        await form.close()
-    names = [f"image {place} ({file.filename or name:.60})" for place, (name, file) in enumerate(files, 1)]
-    flags = [_flag(fields, name) for name in ("probabilities", "shift")]
-    return Upload(contents, names, checked_name(fields.get("stream", STREAM)), *flags)
+    body = await body_of(request, settings.most_bytes)
+    parts = parts_of(body, request.headers["content-type"], settings.most_images + len(FIELDS))
+    files = [part for part in parts if part.filename is not None]
+    fields = {part.name: part.content for part in parts if part.filename is None}
+    unknown = fields.keys() - set(FIELDS)
+    if unknown:
+        raise InputError(f"no field {min(unknown)!r:.80}; there are: stream, probabilities, shift, and files")
+    if len(files) + len(fields) < len(parts):
+        raise InputError(f"each of the fields {', '.join(FIELDS)} can be given once")
+    check_count(len(files), settings.most_images)
+    names = [f"image {place} ({part.filename or part.name:.60})" for place, part in enumerate(files, 1)]
+    texts = {name: content[:MOST_TEXT].decode(errors="replace") for name, content in fields.items()}
+    flags = [_flag(texts, name) for name in ("probabilities", "shift")]
+    return Upload([part.content for part in files], names, checked_name(texts.get("stream", STREAM)), *flags)
 
 
 def _flag(fields: dict[str, str], name: str) -> bool:
