@@ -19,6 +19,7 @@ from ncttt.base.errors import InputError
 from ncttt.serve import answers, bodies
 from ncttt.serve.access import Access
 from ncttt.serve.batching import QueueClosed, QueueFull
+from ncttt.serve.dashboard.routes import add_dashboard
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
 from ncttt.serve.images import decoded
@@ -56,6 +57,8 @@ def create_app(
         try:
             yield
         finally:
+            if playground is not None:
+                await playground.pause()
             await asyncio.to_thread(worker.close)
             decoders.shutdown()
 
@@ -67,6 +70,7 @@ def create_app(
     _add_predictions(app, worker, feedback, decoders)
     _add_streams(app, worker)
     add_health(app, worker)
+    playground = add_dashboard(app, worker)
     return app
 
 
@@ -91,6 +95,7 @@ def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders:
         answer: Answer = await asyncio.wrap_future(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
+        worker.history.show(upload.stream, images, answer)
         total = time.perf_counter() - began
         return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
 
@@ -107,6 +112,7 @@ def _add_predictions(app: FastAPI, worker: Worker, feedback: Feedback, decoders:
         scored = [(id_, feedback.score(id_, label)) for id_, label in labels]
         for found in (found for _, found in scored if found is not None):
             worker.metrics.scored(*found)
+            worker.history.scored(*found)
         streams = sorted({found[0] for _, found in scored if found is not None})
         unknown = [id_ for id_, found in scored if found is None]
         return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
