@@ -127,12 +127,14 @@ def _add_streams(app: FastAPI, worker: Worker) -> None:
 
     @app.get("/streams", response_model=answers.StreamList)
     async def list_streams(
-        first: Annotated[int, Query(ge=0, le=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+        first: Annotated[int, Query(ge=0, le=2**53)] = 0,
+        most: Annotated[int, Query(ge=1, le=1000)] = 100,
+        part: Annotated[str, Query(max_length=64)] = "",
     ) -> Response:
-        """List streams by name, from the first of a number on."""
+        """List streams by name, from the first of a number on; with a part, those that have it in their name."""
 
         def page(streams: Streams) -> dict[str, Any]:
-            names = streams.names()
+            names = [name for name in streams.names() if part.lower() in name.lower()]
             return {
                 "streams": [of_stream(streams.facts(name)) for name in names[first : first + most]],
                 "total": len(names),

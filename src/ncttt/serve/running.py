@@ -42,7 +42,9 @@ def run_service(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000
     with alone_with(folder), listening(), _bound(host, port) as address:
         app = create_app(settings, token=token, loopback=is_loopback(host))
         config = uvicorn.Config(app, log_level="warning", access_log=False)
-        _serve(config, address, f"serving {settings.model} on")
+        _serve(
+            config, address, f"serving {settings.model} on", " (open it in a browser)" if settings.playground else ""
+        )
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -54,7 +56,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
-def _serve(config: Config, address: socket.socket, told: str) -> None:
+def _serve(config: Config, address: socket.socket, told: str, hint: str) -> None:
     from uvicorn import Server
 
     class Telling(Server):
@@ -64,6 +66,6 @@ def _serve(config: Config, address: socket.socket, told: str) -> None:
             await super().startup(sockets)
             host, port = address.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            print(f"ncttt: {told} http://{shown}:{port}", file=sys.stderr, flush=True)
+            print(f"ncttt: {told} http://{shown}:{port}{hint}", file=sys.stderr, flush=True)
 
     Telling(config).run(sockets=[address])

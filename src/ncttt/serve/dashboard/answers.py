@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from ncttt.serve.answers import PIXEL, Asked
+from ncttt.serve.answers import PIXEL, Asked, StreamAnswer
 
 EventKind = Literal[
     "alarm", "calm", "domain", "reset", "frozen", "thawed", "rolled back", "collapse", "fallback", "playground"
@@ -23,7 +23,7 @@ class PointAnswer(BaseModel):
     changed: int = Field(description="Predictions that differ from the source model's.", examples=[5])
     steps: int = Field(examples=[2])
     drift: float | None = Field(None, description="Drift score after the last batch.", examples=[7.4])
-    alarm: bool = Field(description="Whether a batch raised the drift alarm.", examples=[True])
+    alarm: bool = Field(description="Whether the drift alarm stood after the last batch.", examples=[True])
     outcome: str = Field(description="Of the last batch; empty before the first.", examples=["adapted"])
     version: int = Field(examples=[41])
     classes: dict[str, int] = Field(description="Predictions by the number of the class.", examples=[{"3": 12}])
@@ -64,6 +64,7 @@ class HistoryAnswer(BaseModel):
     points: list[PointAnswer]
     events: list[EventAnswer]
     shown: list[ShownAnswer]
+    facts: StreamAnswer | None = Field(None, description="What the stream is now; of one that is not there, nothing.")
 
 
 class ImageSetAnswer(BaseModel):
@@ -93,7 +94,9 @@ class PlaygroundAnswer(BaseModel):
 class PlayRequest(Asked):
     """What to play; a scenario has corruptions of its own, and begins with a new stream."""
 
-    data: str = Field("", description="Name of the image set; by default the first.", max_length=64, examples=["digits"])
+    data: str = Field(
+        "", description="Name of the image set; by default the first.", max_length=64, examples=["digits"]
+    )
     corruption: str = Field("clean", max_length=64, examples=["frost"])
     severity: int = Field(5, ge=1, le=5, examples=[5])
     scenario: bool = Field(False, examples=[True])

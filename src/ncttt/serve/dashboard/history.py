@@ -67,7 +67,9 @@ class History:
     def scored(self, stream: str, adapted: int, source: int, labels: int = 1) -> None:
         """Add labels that came, and how many of them each model had predicted."""
         with self._lock:
-            point = self._point(self._record(stream))
+            if stream not in self._records:
+                return  # it went to disk meanwhile
+            point = self._point(self._records[stream])
             point.labels += labels
             point.adapted += adapted
             point.source += source
@@ -85,8 +87,8 @@ class History:
         """Keep the first images, uint8 (N, H, W, 3), of a request, unless others were kept a moment ago."""
         now = time.monotonic()
         with self._lock:
-            record = self._record(stream)
-            if not self._most_shown or now - record.shown_at < SECONDS:
+            record = self._records.get(stream)
+            if record is None or not self._most_shown or now - record.shown_at < SECONDS:
                 return
             record.shown_at = now
             for place, image in enumerate(images[: self._most_shown]):
@@ -100,12 +102,10 @@ class History:
         with self._lock:
             self._records.pop(stream, None)
 
-    def told(self, stream: str, since: int, classes: tuple[str, ...]) -> dict[str, Any] | None:
-        """What came at or after a number, as JSON values; None of a stream without a history."""
+    def told(self, stream: str, since: int, classes: tuple[str, ...]) -> dict[str, Any]:
+        """What came at or after a number, as JSON values; of a stream without a history, nothing."""
         with self._lock:
-            record = self._records.get(stream)
-            if record is None:
-                return None
+            record = self._records.get(stream) or self._new()
             first = record.points[0].number if record.points else 0
             newest = record.points[-1].number if record.points else 0
             points = [of_point(point) for point in record.points if point.number >= since]
@@ -119,11 +119,13 @@ class History:
         self._number += 1
         return self._number
 
+    def _new(self) -> Record:
+        return Record(deque(maxlen=MOST_POINTS), deque(maxlen=MOST_EVENTS), deque(maxlen=self._most_shown))
+
     def _record(self, stream: str) -> Record:
         record = self._records.get(stream)
         if record is None:
-            record = Record(deque(maxlen=MOST_POINTS), deque(maxlen=MOST_EVENTS), deque(maxlen=self._most_shown))
-            self._records[stream] = record
+            record = self._records[stream] = self._new()
         self._records.move_to_end(stream)
         while len(self._records) > self._most:
             self._records.popitem(last=False)
@@ -141,10 +143,12 @@ class History:
         return record.points[-1]
 
     def _drifted(self, record: Record, point: Point, drift: Drift) -> None:
-        point.drift, point.alarm = drift.score, point.alarm or drift.alarm
+        point.drift, point.alarm = drift.score, drift.alarm
         if drift.alarm != record.alarm:
             record.alarm = drift.alarm
-            said = f"drift alarm: the {drift.reason} is unlike that of source images" if drift.alarm else "no drift alarm"
+            said = (
+                f"drift alarm: the {drift.reason} is unlike that of source images" if drift.alarm else "no drift alarm"
+            )
             self._add_event(record, "alarm" if drift.alarm else "calm", said)
 
     def _undone(self, record: Record, trace: Any) -> None:

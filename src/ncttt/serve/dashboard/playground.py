@@ -1,6 +1,6 @@
 """Playground: labelled images of a data set under a corruption, sent to a stream of the service as any client would.
 
-There is one player, one stream and one batch at a time, at a limited rate, and it ends by itself. The labels only score.
+There is one player, one stream and one batch at a time, at a limited rate, and it ends by itself. Labels only score.
 """
 
 from __future__ import annotations
@@ -148,9 +148,7 @@ class Playground:
             answer = await asyncio.wrap_future(self._worker.submit(STREAM, images))
         except QueueFull:
             return  # others come first
-        right = [
-            int((each.argmax(1) == labels).sum()) for each in (answer.probabilities, answer.source_probabilities)
-        ]
+        right = [int((each.argmax(1) == labels).sum()) for each in (answer.probabilities, answer.source_probabilities)]
         history.scored(STREAM, *right, labels=len(labels))
         history.show(STREAM, images, answer, labels)
         self._sent, self._place = self._sent + len(images), self._place + len(images)
@@ -173,6 +171,6 @@ def fitting(classes: tuple[str, ...], size: int) -> list[str]:
     if not found:
         raise InputError(
             f"the playground needs an image set of the model's {len(classes)} classes at {size} pixels; here are "
-            f"{' and '.join(here)}: serve digits-small-ncttt, or fetch cifar10 (ncttt data get cifar10) for a model of it"
+            f"{' and '.join(here)}: serve digits-small-ncttt, or fetch cifar10 (ncttt data get cifar10)"
         )
     return found

@@ -14,8 +14,9 @@ from ncttt.serve import bodies
 from ncttt.serve.access import PAGE
 from ncttt.serve.dashboard import answers
 from ncttt.serve.dashboard.playground import Playground
-from ncttt.serve.replies import reply
+from ncttt.serve.replies import of_stream, reply
 from ncttt.serve.settings import NAME
+from ncttt.serve.streams import StreamFacts, Streams, UnknownStream
 from ncttt.serve.uploads import asked_for
 from ncttt.serve.worker import Worker
 
@@ -27,6 +28,8 @@ FILES = {
     "service.js": OWN,
     "plots.js": OWN,
     "streams.js": OWN,
+    "charts.js": OWN,
+    "beside.js": OWN,
     "watch.js": OWN,
     "playground.js": OWN,
     "dashboard.js": OWN,
@@ -71,15 +74,18 @@ def _add_history(app: FastAPI, worker: Worker) -> None:
         name: Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])],
         since: Annotated[int, Query(ge=0, le=2**53)] = 0,
     ) -> Response:
-        """Tell of the last batches of a stream, from a number on."""
+        """Tell of a stream and its last batches, from a number on; nothing of one that is not there, or not yet."""
+
+        def facts_of(streams: Streams) -> StreamFacts | None:
+            try:
+                return streams.facts(name)
+            except UnknownStream:
+                return None
+
         classes = worker.served.classes
         told = await asyncio.to_thread(worker.history.told, name, since, classes)
-        if told is None:
-            if worker.served.protocol.remembers:
-                await asyncio.wrap_future(worker.call(lambda streams: streams.facts(name)))  # 404 if there is none
-            told = {"stream": name, "classes": list(classes), "first": 0, "next": 0}
-            told |= {"points": [], "events": [], "shown": []}
-        return reply(told)
+        facts = await asyncio.wrap_future(worker.call(facts_of)) if worker.served.protocol.remembers else None
+        return reply(told | {"facts": facts and of_stream(facts)})
 
 
 def _add_playground(app: FastAPI, playground: Playground) -> None:
