@@ -73,7 +73,7 @@ class Service:
     def __init__(self, folder: Path, *options: str, demo: bool = False):
         self.log = folder / "log.txt"
         command = [sys.executable, "-m", "ncttt", "serve", "--port", "0", "--threads", "1"]
-        command += [] if demo else ["--model", MODEL, "--state", str(folder / "states")]
+        command += ["--demo"] if demo else ["--model", MODEL, "--state", str(folder / "states")]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*command, *options],

@@ -140,7 +140,7 @@ def test_a_service_ends_while_it_plays(tmp_path):
 
 def test_the_demonstration_is_up_and_plays(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    service = Service(tmp_path, "--demo", demo=True)
+    service = Service(tmp_path, demo=True)
     try:
         with ncttt.Client(service.url) as client:
             about = client.about()
