@@ -48,8 +48,7 @@ def test_a_history_grows_with_its_stream(client):
     assert sum(sum(point["classes"].values()) for point in told["points"]) == 16
     assert told["points"][-1]["version"] == told["facts"]["version"] == 2
     assert told["facts"]["images"] == 16
-    assert len(told["shown"]) in (8, 12)
-    assert told["classes"] == list("0123456789")
+    assert len(told["shown"]) in (4, 8)
     assert history(client, "grows", told["next"] + 10**6)["points"] == []
 
 

@@ -26,7 +26,9 @@ class PointAnswer(BaseModel):
     alarm: bool = Field(description="Whether the drift alarm stood after the last batch.", examples=[True])
     outcome: str = Field(description="Of the last batch; empty before the first.", examples=["adapted"])
     version: int = Field(examples=[41])
-    classes: dict[str, int] = Field(description="Predictions by the number of the class.", examples=[{"3": 12}])
+    classes: dict[str, int] = Field(
+        description="Predictions by the number of the class in /about.", examples=[{"3": 12}]
+    )
     labels: int = Field(description="Labels that came in this time.", examples=[0])
     adapted: int = Field(description="How many of them the adapted model had predicted.", examples=[0])
     source: int = Field(description="How many of them the source model had predicted.", examples=[0])
@@ -58,7 +60,6 @@ class HistoryAnswer(BaseModel):
     """The last batches of a stream; one that is not in memory has none."""
 
     stream: str = Field(examples=["door-2"])
-    classes: list[str] = Field(examples=[["0", "1"]])
     first: int = Field(description="Number of the oldest point that is kept.", examples=[1])
     next: int = Field(description="What to give as `since` to get what is new.", examples=[17])
     points: list[PointAnswer]

@@ -97,7 +97,7 @@ function sharesOf(frame, points) {
   const total = [...all.values()].reduce((one, other) => one + other, 0) || 1, filled = Object.keys(counts).map(Number);
   const columns = filled.map((column) => [frame.first + column * span, frame.first + (column + 1) * span]);
   const rows = [...all].sort((one, other) => other[1] - one[1]).slice(0, ROWS).map(([index, count]) => ({
-    index: Number(index), name: watched.classes[index] ?? index, all: count / total,
+    index: Number(index), name: loop.about.classes[index] ?? index, all: count / total,
     shares: filled.map((column) => sums.get(index)[column] / counts[column]),
   }));
   if (!rows.length) rows.push({ index: 0, name: "none yet", all: null, shares: filled.map(() => 0) });

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_POINTS, MOST_EVENTS = 720, 100
 OPERATED = ("reset", "frozen", "thawed", "rolled back")
 SECONDS = 0.25  # within which batches become one point, and images are shown once
+AT_ONCE = 4  # images that are shown of a request
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ class History:
             if record is None or not self._most_shown or now - record.shown_at < SECONDS:
                 return
             record.shown_at = now
-            for place, image in enumerate(images[: self._most_shown]):
+            for place, image in enumerate(images[: min(AT_ONCE, self._most_shown)]):
                 both = (answer.probabilities[place], answer.source_probabilities[place])
                 adapted, source = ((int(each.argmax()), float(each.max())) for each in both)
                 truth = None if truths is None else int(truths[place])
@@ -108,10 +109,12 @@ class History:
             record = self._records.get(stream) or self._new()
             first = record.points[0].number if record.points else 0
             newest = record.points[-1].number if record.points else 0
-            points = [of_point(point) for point in record.points if point.number >= since]
+            points = [point for point in record.points if point.number >= since]
+            growing = [of_point(points.pop())] if points else []  # the only one that still changes
             events = [asdict(event) for event in record.events if event.number >= since]
             shown = [each for each in record.shown if each.number >= since]
-        told = {"stream": stream, "classes": list(classes), "first": first, "next": newest, "points": points}
+        told: dict[str, Any] = {"stream": stream, "first": first, "next": newest}
+        told["points"] = [of_point(point) for point in points] + growing
         return told | {"events": events, "shown": [of_shown(each, classes) for each in shown]}
 
     def _next(self) -> int:

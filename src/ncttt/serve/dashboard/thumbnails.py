@@ -21,7 +21,7 @@ def thumbnail(image: np.ndarray) -> np.ndarray:
         return image.copy()
     height, width = (side // block for side in image.shape[:2])
     blocks = image[: height * block, : width * block].reshape(height, block, width, block, 3)
-    return blocks.mean(axis=(1, 3)).astype(np.uint8)
+    return blocks.mean(axis=(1, 3), dtype=np.float32).astype(np.uint8)
 
 
 def as_png(image: np.ndarray) -> str:

@@ -30,7 +30,6 @@ function grow(told) {
   }
   watched.points = watched.points.filter(({ number }) => number >= told.first);
   watched.since = restarted ? 0 : told.next;  // all of it is asked for again
-  watched.classes = told.classes;
 }
 
 // The newest alarm or its end, in one sentence; not what was there when the stream was opened.
