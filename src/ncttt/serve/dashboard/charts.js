@@ -49,7 +49,7 @@ function drawCharts() {
   plots.push(driftBox(frame, series, at, moment));
   plots.push(plotBox(`Agreement with the frozen model, last ${WINDOW} images`, [["agreement", "agreement", percent(at(series.agreement))]],
     linePlot(frame, { label: `Agreement: ${percent(at(series.agreement))}`, top: 1, ticks: grid, lines: [{ style: "agreement", values: series.agreement }] }, points, events, moment)));
-  const shares = sharesOf(frame, points);
+  const shares = sharesOf(points);
   plots.push(plotBox("Predicted classes; darker: a larger share", [["share", "most frequent", `${shortened(shares.rows[0].name, 20)} ${percent(shares.rows[0].all)}`]],
     sharePlot(frame, { label: `Shares of ${shares.rows.length} classes; the most frequent is ${shares.rows[0].name}`, ...shares, rows: shares.ordered }, points, events, moment)));
   part("plots").replaceChildren(...plots);
@@ -82,25 +82,25 @@ function momentText(point, series, place) {
   return [...parts, `agreement ${percent(series.agreement[place])}`].join(" · ");
 }
 
-// Shares of the most frequent classes in columns of as many images each.
-function sharesOf(frame, points) {
-  const span = (frame.last - frame.first) / COLUMNS, sums = new Map(), counts = [], all = new Map();
-  for (const point of points) {
-    const column = Math.min(COLUMNS - 1, Math.floor((point.total - point.images / 2 - frame.first) / span));
-    for (const [index, count] of Object.entries(point.classes)) {
-      if (!sums.has(index)) sums.set(index, new Float64Array(COLUMNS));
-      sums.get(index)[column] += count;
-      counts[column] = (counts[column] || 0) + count;
-      all.set(index, (all.get(index) || 0) + count);
-    }
+// Shares of the most frequent classes, in columns of as many points each.
+function sharesOf(points) {
+  const size = Math.ceil(points.length / COLUMNS), columns = [], sums = [], all = new Map();
+  for (let begin = 0; begin < points.length; begin += size) {
+    const own = points.slice(begin, begin + size), sum = new Map();
+    for (const { classes } of own)
+      for (const [index, count] of Object.entries(classes)) {
+        sum.set(index, (sum.get(index) || 0) + count);
+        all.set(index, (all.get(index) || 0) + count);
+      }
+    columns.push([own[0].total - own[0].images, own.at(-1).total]);
+    sums.push(sum);
   }
-  const total = [...all.values()].reduce((one, other) => one + other, 0) || 1, filled = Object.keys(counts).map(Number);
-  const columns = filled.map((column) => [frame.first + column * span, frame.first + (column + 1) * span]);
+  const whole = (sum) => [...sum.values()].reduce((one, other) => one + other, 0) || 1;
   const rows = [...all].sort((one, other) => other[1] - one[1]).slice(0, ROWS).map(([index, count]) => ({
-    index: Number(index), name: loop.about.classes[index] ?? index, all: count / total,
-    shares: filled.map((column) => sums.get(index)[column] / counts[column]),
+    index: Number(index), name: loop.about.classes[index] ?? index, all: count / whole(all),
+    shares: sums.map((sum) => (sum.get(index) || 0) / whole(sum)),
   }));
-  if (!rows.length) rows.push({ index: 0, name: "none yet", all: null, shares: filled.map(() => 0) });
+  if (!rows.length) rows.push({ index: 0, name: "none yet", all: null, shares: sums.map(() => 0) });
   return { columns, rows, ordered: [...rows].sort((one, other) => one.index - other.index) };
 }
 
@@ -113,7 +113,15 @@ function drawTable() {
     rows.push([clock(point.time), point.total, point.drift?.toFixed(1) ?? "–", point.alarm ? "alarm" : "no", percent(series.agreement[place]),
       ...(series.scored ? [percent(series.adapted[place]), percent(series.source[place])] : []), point.steps, point.version]);
   }
+  const shares = sharesOf(points).rows.map(({ name, all }) => [shortened(name), percent(all)]);
+  const [numbers, classes] = part("numbers").querySelectorAll("table");
+  fillTable(numbers, "Newest first", heads, rows);
+  fillTable(classes, "The most frequent classes, over all of it", ["Class", "Share"], shares);
+}
+
+function fillTable(table, caption, heads, rows) {
   const head = made("tr", {}, ...heads.map((textContent) => made("th", { textContent, scope: "col" })));
-  const body = rows.map(([first, ...rest]) => made("tr", {}, made("th", { textContent: first, scope: "row" }), ...rest.map((textContent) => made("td", { textContent }))));
-  part("numbers").querySelector("table").replaceChildren(made("caption", { textContent: "Newest first" }), made("thead", {}, head), made("tbody", {}, ...body));
+  const body = rows.map(([first, ...rest]) => made("tr", {}, made("th", { textContent: first, scope: "row" }),
+    ...rest.map((textContent) => made("td", { textContent }))));
+  table.replaceChildren(made("caption", { textContent: caption }), made("thead", {}, head), made("tbody", {}, ...body));
 }

@@ -105,7 +105,7 @@ function sharePlot(frame, { label, rows, columns }, points, events, moment) {
   }
   rows.forEach(({ name, shares }, place) => {
     const y = TOP + place * row;
-    svg.append(drawn("text", { class: "tick", x: LEFT - 6, y: y + 11, "text-anchor": "end" }, shortened(name, 6)));
+    svg.append(drawn("text", { class: "tick", x: LEFT - 6, y: y + 11, "text-anchor": "end" }, shortened(name, 5)));
     columns.forEach(([from, to], column) => {
       const opacity = Math.min(1, 0.04 + 1.6 * shares[column]);
       svg.append(drawn("rect", { class: "share", x: frame.x(from), y: y + 1, width: Math.max(1, frame.x(to) - frame.x(from) + 0.3), height: row - 2, "fill-opacity": opacity.toFixed(2) }));
@@ -131,16 +131,16 @@ function lanePlot(frame, points, events) {
     const most = Math.floor((end - x - 8) / 6.6);
     if (most > 3) svg.append(drawn("text", { class: "domain-name", x: x + 6, y: 14 }, shortened(domain.text, most)));
   });
-  let free = -Infinity;
-  for (const event of others) {
+  let free = Infinity;
+  for (const event of [...others].reverse()) {  // of those that would overlap the newest is shown
     const x = frame.x(event.total);
-    if (event.total < frame.first || x < free) continue;
+    if (event.total < frame.first || x > free) continue;
     const sign = drawn("g", { class: `sign ${event.kind.replace(" ", "-")}` });
     sign.append(drawn("title", {}, `${clock(event.time)} ${event.text}`));
     sign.append(drawn("rect", { x: x - 9, y: height - 18, width: 18, height: 16, rx: 8 }));
     sign.append(drawn("text", { x, y: height - 6, "text-anchor": "middle" }, MARKS[event.kind]));
     svg.append(sign);
-    free = x + 19;
+    free = x - 19;
   }
   return svg;
 }
