@@ -10,7 +10,7 @@ INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
 SHORT := source ttt-plus ttt clust3 ncttt
 
-.PHONY: help demo test test-ray test-deploy test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
+.PHONY: help demo serve-demo test test-ray test-deploy test-network test-browser check results-check docs docs-check architecture charts package floors audit fuzz faults format clean
 .PHONY: zoo zoo-digits zoo-start $(SHORT:%=zoo-%) zoo-ttt-flow zoo-vit-ttt-mae
 
 help:  ## list the targets
@@ -18,6 +18,10 @@ help:  ## list the targets
 
 demo: $(READY)  ## run the demonstration and write its report page
 	$(BIN)/ncttt demo
+
+serve-demo: $(READY)  ## serve a playground to open in a browser
+	$(INSTALL) '.[serve]'
+	$(BIN)/ncttt serve --demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
 test test-ray test-network docs-check faults fuzz: export OMP_NUM_THREADS ?= 1
@@ -38,9 +42,9 @@ test-deploy: $(DEV_READY)  ## run the alerts of deploy/ on made-up series
 test-network: $(DEV_READY)  ## run the tests that download data
 	$(BIN)/pytest -n 2 -m network
 
-# The report page in a real browser: Debian's Chromium, which is installed if it is not here.
+# The report page and the dashboard in a real browser: Debian's Chromium, which is installed if it is not here.
 CHROMIUM := /usr/bin/chromium
-test-browser: $(DEV_READY)  ## run the tests of the report page in Chromium
+test-browser: $(DEV_READY)  ## run the tests of the report page and the dashboard in Chromium
 	test -x $(CHROMIUM) || { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	$(INSTALL) --editable '.[browser]'
 	$(BIN)/pytest -m browser tests/browser

@@ -70,12 +70,13 @@ def predict(client: TestClient, pixels: np.ndarray, stream: str = "default", **w
 class Service:
     """`ncttt serve` in a process of its own, on a free port."""
 
-    def __init__(self, folder: Path, *options: str):
+    def __init__(self, folder: Path, *options: str, demo: bool = False):
         self.log = folder / "log.txt"
-        command = [sys.executable, "-m", "ncttt", "serve", "--model", MODEL, "--port", "0", "--threads", "1"]
+        command = [sys.executable, "-m", "ncttt", "serve", "--port", "0", "--threads", "1"]
+        command += ["--demo"] if demo else ["--model", MODEL, "--state", str(folder / "states")]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [*command, "--state", str(folder / "states"), *options],
+                [*command, *options],
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )

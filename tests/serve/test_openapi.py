@@ -16,14 +16,23 @@ from service import Service, digits
 import ncttt
 
 CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
-ROUTES = 13
-PLAIN = {"/about", "/healthz", "/readyz", "/metrics"}  # take nothing that could be wrong
+ROUTES = 17
+PLAIN = {
+    "/about",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/playground",
+    "/playground/pause",
+}  # take nothing that could be wrong
 EXAMPLES = int(os.environ.get("NCTTT_EXAMPLES", "10"))  # of each route, and as many that the description forbids
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    service = Service(Path(tmp_path_factory.mktemp("openapi")), "--wait-ms", "0", "--most-streams", "40")
+    service = Service(
+        Path(tmp_path_factory.mktemp("openapi")), "--wait-ms", "0", "--most-streams", "40", "--playground"
+    )
     ncttt.Client(service.url).predict(digits()[:2], "door-2")
     yield service
     service.end()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ncttt.data.sets.digits import Digits
+
 BATCH = 50  # images that arrive, and are adapted to, at a time
 
 
@@ -23,8 +25,7 @@ class Setup:
     constants: str | None = None
 
 
-# Digits are drawn thick and without texture: only the constants for large images shift them visibly.
 SETUPS = {
-    "digits": Setup("digits-small-ncttt", ("frost", "motion_blur", "contrast"), constants="imagenet"),
+    "digits": Setup("digits-small-ncttt", ("frost", "motion_blur", "contrast"), constants=Digits.constants),
     "cifar10": Setup("cifar10-small-ncttt", ("gaussian_noise", "defocus_blur", "contrast")),
 }

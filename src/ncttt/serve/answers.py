@@ -157,6 +157,8 @@ class About(BaseModel):
     stop: str | None = Field(None, examples=["source"])
     steps: int = Field(examples=[4])
     size: int = Field(description="Side of the images, in pixels.", examples=[32])
+    playground: bool = Field(description="Whether the dashboard has a playground.", examples=[False])
+    most_shown: int = Field(description="Images of each stream that the dashboard shows.", examples=[12])
     classes: list[str] = Field(examples=[["0", "1"]])
 
 

@@ -21,6 +21,7 @@ from ncttt.base.errors import InputError
 from ncttt.serve import answers, bodies
 from ncttt.serve.access import Access
 from ncttt.serve.batching import QueueClosed, QueueFull
+from ncttt.serve.dashboard.routes import add_dashboard
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
 from ncttt.serve.homeward import Homeward
@@ -70,6 +71,8 @@ def create_app(
         try:
             yield
         finally:
+            if playground is not None:
+                await playground.pause()
             await asyncio.to_thread(worker.close)
             decoders.shutdown()
 
@@ -81,6 +84,7 @@ def create_app(
     app.add_middleware(Access, token=token, loopback=loopback)
     _add_streams(app, worker)
     add_health(app, worker)
+    playground = add_dashboard(app, worker)
     return app
 
 
@@ -105,6 +109,7 @@ def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders
         answer: Answer = await homeward.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
+        worker.history.show(upload.stream, images, answer)
         total = time.perf_counter() - began
         return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
 
@@ -123,6 +128,7 @@ def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders
         scored = [(id_, feedback.score(id_, label)) for id_, label in labels]
         for found in (found for _, found in scored if found is not None):
             worker.metrics.scored(*found)
+            worker.history.scored(*found)
         streams = sorted({found[0] for _, found in scored if found is not None})
         unknown = [id_ for id_, found in scored if found is None]
         return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
@@ -137,12 +143,14 @@ def _add_streams(app: FastAPI, worker: Working) -> None:
 
     @app.get("/streams", response_model=answers.StreamList)
     async def list_streams(
-        first: Annotated[int, Query(ge=0, le=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+        first: Annotated[int, Query(ge=0, le=2**53)] = 0,
+        most: Annotated[int, Query(ge=1, le=1000)] = 100,
+        part: Annotated[str, Query(max_length=64)] = "",
     ) -> Response:
-        """List streams by name, from the first of a number on."""
+        """List streams by name, from the first of a number on; with a part, those that have it in their name."""
 
         def page(streams: Streams) -> dict[str, Any]:
-            names = streams.names()
+            names = [name for name in streams.names() if part.lower() in name.lower()]
             return {
                 "streams": [of_stream(streams.facts(name)) for name in names[first : first + most]],
                 "total": len(names),

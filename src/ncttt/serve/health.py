@@ -29,7 +29,8 @@ def add_health(app: FastAPI, worker: Working) -> None:
         steps = worker.settings.steps
         facts |= {"protocol": served.protocol.name, "stop": served.stop}
         facts |= {"steps": served.method.steps if steps is None else steps, "size": served.size}
-        return reply(facts | {"classes": list(served.classes)})
+        shown = {"playground": worker.settings.playground, "most_shown": worker.settings.most_shown}
+        return reply(facts | shown | {"classes": list(served.classes)})
 
     @app.get("/healthz", response_model=dict[str, str])
     async def healthz() -> Response:

@@ -59,7 +59,8 @@ def run_service(
         gc.collect()
         gc.freeze()  # what lives as long as the service: to look through it again stops all requests for 0.2 seconds
         config = uvicorn.Config(app, http=Bounded, log_level="warning", access_log=False)
-        _serve(config, bound, f"serving {settings.model} on")
+        hint = " (open it in a browser)" if settings.playground else ""
+        _serve(config, bound, f"serving {settings.model} on", hint)
 
 
 def _replicas(settings: Settings, engine: str, replicas: int | str | None, address: str | None) -> Any:
@@ -90,7 +91,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
-def _serve(config: Config, address: socket.socket, told: str) -> None:
+def _serve(config: Config, address: socket.socket, told: str, hint: str) -> None:
     from uvicorn import Server
 
     class Telling(Server):
@@ -100,6 +101,6 @@ def _serve(config: Config, address: socket.socket, told: str) -> None:
             await super().startup(sockets)
             host, port = address.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            print(f"ncttt: {told} http://{shown}:{port}", file=sys.stderr, flush=True)
+            print(f"ncttt: {told} http://{shown}:{port}{hint}", file=sys.stderr, flush=True)
 
     Telling(config).run(sockets=[address])

@@ -45,6 +45,8 @@ class Settings:
         most_bytes: Largest body of a request, in bytes.
         most_pixels: Largest image, in pixels.
         most_predictions: Number of predictions that wait for their labels (feedback).
+        most_shown: Number of images of each stream in memory that the dashboard shows; 0 keeps none.
+        playground: Let the dashboard send labelled images of a data set to a stream of their own, which makes load.
         seed: Seed of the adaptation.
         device: cpu, cuda or cuda:N.
         threads: Number of processor threads; by default one for each core.
@@ -73,6 +75,8 @@ class Settings:
     most_bytes: int = 32 << 20
     most_pixels: int = 25_000_000
     most_predictions: int = 10_000
+    most_shown: int = 12
+    playground: bool = False
     seed: int = 0
     device: str = "cpu"
     threads: int | None = None
@@ -82,6 +86,7 @@ class Settings:
             check_whole(name, getattr(self, name), 1)
         for name in ("most_pixels", "most_predictions"):
             check_whole(name, getattr(self, name), 1)
+        check_whole("most_shown", self.most_shown, 0, 100)
         check_whole("most_streams", self.most_streams, self.hot_streams)
         if self.most_waiting < self.most_images:
             raise InputError(

@@ -79,8 +79,10 @@ class Streams:
         save_seconds: float,
         say: Callable[[str], None],
         on_cold: Callable[[str], None],
+        on_operated: Callable[[str, str], None] = lambda name, cause: None,
     ):
         self._served, self._snapshots, self._say, self._on_cold = served, snapshots, say, on_cold
+        self._on_operated = on_operated
         self._most_hot, self._most, self._save_seconds = hot, most, save_seconds
         self._hot: OrderedDict[str, Stream] = OrderedDict()
         self._names = set(snapshots.names())
@@ -248,6 +250,7 @@ class Streams:
             self.save(stream).result()
         change(stream)
         stream.changed(cause)
+        self._on_operated(name, cause)
         self.save(stream).result()
         return self.facts(name)
 

@@ -20,6 +20,7 @@ from ncttt.adapt import Trace
 from ncttt.adapt.small_batches import ENOUGH
 from ncttt.base.errors import InputError
 from ncttt.serve.batching import Call, Queue, Waiting
+from ncttt.serve.dashboard.history import History
 from ncttt.serve.drift import Drift
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.owned_streams import OwnedStreams
@@ -65,6 +66,7 @@ class Worker:
     def __init__(self, settings: Settings, metrics: Metrics, say: Callable[[str], None], claims: Claims | None = None):
         self.settings, self.metrics = settings, metrics
         self.served = Served(settings)
+        self.history = History(settings.hot_streams, settings.most_shown)
         self.queue = Queue(settings.batch_size, settings.wait_ms / 1000, settings.most_waiting)
         self._pace = Pace(None if settings.budget_ms is None else settings.budget_ms / 1000)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
@@ -80,7 +82,8 @@ class Worker:
                 most=settings.most_streams,
                 save_seconds=settings.save_seconds,
                 say=say,
-                on_cold=metrics.forget,
+                on_cold=self._forget,
+                on_operated=self.history.operated,
             )
         else:
             self._forgetful = Stream("", self.served.adapter(), None)
@@ -175,6 +178,7 @@ class Worker:
         }
         after, before = (part.softmax(1).cpu().numpy() for part in (logits, source))
         self.metrics.batch(batch[0].stream, known, after, self.served.classes, stream.adapter.steps)
+        self.history.batch(batch[0].stream, known, after)
         answers, place = [], 0
         for waiting in batch:
             part = slice(place, place := place + len(waiting.images))
@@ -182,6 +186,10 @@ class Worker:
             self.metrics.waited(began - waiting.arrived)
             answers.append(Answer(after[part], before[part], scores, waited=began - waiting.arrived, **known))
         return answers
+
+    def _forget(self, stream: str) -> None:
+        self.metrics.forget(stream)
+        self.history.forget(stream)
 
     def _shadow(self, stream: Stream, images: Tensor, known: Tensor | None) -> tuple[Drift | None, Tensor]:
         """The drift of the stream with these images, and the source model's logits, asked for only if nobody did."""

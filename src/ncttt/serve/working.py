@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ncttt.serve.dashboard.history import History
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
@@ -19,6 +20,7 @@ class Working(Protocol):
     settings: Settings
     metrics: Metrics
     served: Served
+    history: History
 
     @property
     def alive(self) -> bool:

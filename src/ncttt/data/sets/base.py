@@ -50,6 +50,7 @@ class DataSet:
     hashes: Mapping[str, str] = {}  # of the files in the folder
     bytes: int | None = None  # to fetch
     second_source: str = ""  # the name of another source than `downloads`, if `fetch_elsewhere` has one
+    constants: str | None = None  # of corruptions that shift its images visibly, where those for its size do not
     stores_corruptions: bool = False  # whether `read` gives corrupted images, and is told which
 
     def read(self, root: Path, split: str, **options: Any) -> ImageSet:

@@ -26,7 +26,7 @@ from ncttt.report.page.collect import Page, collect
 from ncttt.report.page.evidence import Evidence, Example, ShiftedImage, Stream
 from ncttt.report.page.names import short_data
 from ncttt.report.page.verdicts import Verdict
-from ncttt.report.palette import ON_DARK, SERIES
+from ncttt.report.palette import style_sheet
 from ncttt.report.rendering import render
 from ncttt.report.survival import survival_tables
 from ncttt.report.table import Table, cell_text
@@ -130,8 +130,7 @@ def page_html(page: Page) -> str:
     return environment.get_template("page.html.j2").render(
         page=page,
         data=chart_data(page),
-        colours=list(zip(SERIES, ON_DARK, strict=True)),
-        style=_own_file("style.css"),
+        style=Markup(style_sheet()) + _own_file("style.css"),  # nosec B704 # colours of ours
         scripts=[(script, _digest(script)) for script in (library, script)],
     )
 

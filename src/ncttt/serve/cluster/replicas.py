@@ -27,6 +27,7 @@ from ncttt.serve.batching import QueueClosed, QueueFull
 from ncttt.serve.cluster import present
 from ncttt.serve.cluster.merged import merged
 from ncttt.serve.cluster.routing import EXACTLY
+from ncttt.serve.dashboard.history import History
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.ownership import Claims, Lost, Owned
 from ncttt.serve.served import Served
@@ -38,6 +39,11 @@ GIVING_UP = 5.0  # seconds that a replica has to give up a stream, and one that 
 PAUSE = 0.05
 IN_MEMORY = re.compile(rb'^ncttt_state_version{stream="([^"]+)"', re.MULTILINE)
 ANY_STREAM = re.compile(rb'\bstream="([^"]+)"')
+CAUSES: dict[str, Callable[..., str]] = {
+    "reset": lambda: "reset",
+    "freeze": lambda frozen: "frozen" if frozen else "thawed",
+    "roll_back": lambda version: f"rolled back to {version}",
+}  # what operators do, in the words of a history
 FRONT = "front"  # in place of a replica's name, the process that has the address
 
 
@@ -46,6 +52,7 @@ class Replicas:
 
     def __init__(self, settings: Settings, served: Served, handle: DeploymentHandle, application: str):
         self.settings, self.served, self.metrics = settings, served, Metrics()
+        self.history = History(settings.hot_streams, settings.most_shown)
         self._handle, self._application = handle, application
         folder = Path(settings.state)
         self._snapshots, self._claims = Snapshots(folder, settings.versions), Claims(folder, FRONT)
@@ -110,7 +117,12 @@ class Replicas:
 
     def operate(self, what: str, stream: str, *arguments: Any) -> Any:
         """What a method of the streams with this name returns, called where the stream is."""
-        return self.wait(self._settled(stream, "operate", stream, what, *arguments))
+        done = self.wait(self._settled(stream, "operate", stream, what, *arguments))
+        if what == "delete":
+            self.history.forget(stream)
+        elif what in CAUSES:
+            self.history.operated(stream, CAUSES[what](*arguments))
+        return done
 
     def wait(self, work: Any) -> Any:
         """The result of a coroutine, for a thread that is not the event loop's."""
@@ -128,7 +140,9 @@ class Replicas:
     async def _predict(self, stream: str, images: np.ndarray, shift: bool) -> Any:
         self._images += len(images)
         try:
-            return await self._settled(stream, "predict", stream, images, shift)
+            answer = await self._settled(stream, "predict", stream, images, shift)
+            self.history.request(stream, answer)
+            return answer
         finally:
             self._images -= len(images)
 
