@@ -69,6 +69,12 @@ def told(service: Service) -> list:
         version = client.freeze("left")["version"]
         for facts in (client.thaw("left"), client.roll_back(version, "left"), client.reset("right")):
             seen.append({key: facts[key] for key in ("name", "hot", "version", "saved", "frozen", "images", "drift")})
+    for name in ("left", "right"):
+        history = requests.get(f"{service.url}/streams/{name}/history", headers=WORD).json()
+        sums = [sum(point[key] for point in history["points"]) for key in ("images", "changed", "steps", "labels")]
+        seen.append([sums, [event["text"] for event in history["events"] if "drift" not in event["text"]]])
+        assert sums[0] == {"left": 12, "right": 8}[name]
+        assert history["shown"]
     asked = [("GET", "/streams"), ("GET", "/streams?first=1&most=1"), ("GET", "/streams/none"), ("GET", "/streams/-")]
     asked += [("DELETE", "/streams/right"), ("DELETE", "/streams/right"), ("POST", "/streams/left/roll-back")]
     asked += [("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/predict"), ("GET", "/none")]

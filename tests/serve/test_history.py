@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ncttt.adapt.batch import Trace
 from ncttt.serve.dashboard import history as module
 from ncttt.serve.dashboard.history import History
 from ncttt.serve.dashboard.thumbnails import thumbnail
@@ -44,6 +45,20 @@ def add(history: History, classes: list[int], stream: str = "door", drift: Drift
 def answer(classes: list[int]) -> SimpleNamespace:
     probabilities = np.eye(3, dtype=np.float32)[classes]
     return SimpleNamespace(probabilities=probabilities, source_probabilities=np.roll(probabilities, 1, axis=1))
+
+
+def test_requests_of_one_batch_tell_of_it_once(clock):
+    """Where batches are formed elsewhere, requests with the same version were one batch."""
+    history = History(4, 0)
+    trace = Trace(steps=2, stopped="collapsed", collapsed=True)
+    for version, classes in ((7, [0, 1]), (7, [2]), (8, [2])):
+        facts = {"trace": trace, "outcome": "collapsed", "version": version, "drift": None}
+        history.request("door", SimpleNamespace(**vars(answer(classes)), **facts))
+    told = history.told("door", 0, CLASSES)
+    (point,) = told["points"]
+    assert (point["images"], point["changed"], point["steps"], point["version"]) == (4, 4, 4, 8)
+    assert point["classes"] == {"0": 1, "1": 1, "2": 2}
+    assert [event["kind"] for event in told["events"]] == ["collapse", "collapse"]
 
 
 def test_batches_of_a_moment_are_one_point(clock):
