@@ -20,7 +20,7 @@ demo: $(READY)  ## run the demonstration and write its report page
 	$(BIN)/ncttt demo
 
 serve-demo: $(READY)  ## serve a playground to open in a browser
-	$(INSTALL) '.[serve]'
+	$(INSTALL) --editable '.[serve]'
 	$(BIN)/ncttt serve --demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.

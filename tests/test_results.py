@@ -57,6 +57,10 @@ def test_the_table_of_the_field_is_that_of_its_rows(script):
     assert found in (ROOT / "docs/which-method.md").read_text()
 
 
+def test_the_table_of_survival_is_that_of_its_rows(script):
+    assert (ROOT / "results/tables/survival.md").read_text() == script("survival").table() + "\n"
+
+
 def test_the_page_of_promises_has_the_numbers_of_its_rows():
     page = " ".join((ROOT / "docs/promises.md").read_text().split())
     rows = [row for row in read_rows(ROWS) if row["protocol"] == "episodic"]

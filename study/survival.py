@@ -1,0 +1,26 @@
+"""The table of who survives what: methods by kind of stream and by batch size, from the rows of both grids.
+
+    python study/survival.py > results/tables/survival.md
+
+One continual stream through five corruptions at severity 5, 256 images a domain (study/field_batches), and the same
+with every domain twice, in random order and with correlated labels (study/field_recurring).
+"""
+
+from pathlib import Path
+
+from ncttt.benchmark import read_rows
+from ncttt.report import survival_tables
+from ncttt.report.rendering.markdown import as_markdown
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+ROWS = ("cifar10c_field_batches.csv", "cifar10c_field_recurring.csv")
+
+
+def table() -> str:
+    """The table as Markdown."""
+    (found,) = survival_tables([row for name in ROWS for row in read_rows(RESULTS / name)])
+    return as_markdown(found)
+
+
+if __name__ == "__main__":
+    print(table())
