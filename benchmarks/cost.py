@@ -28,7 +28,7 @@ from ncttt.base.provenance import origin
 from ncttt.benchmark import Grid
 from ncttt.benchmark.cells import checkpoints_of, method_of
 from ncttt.model.certainty import judged
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 MODEL = "cifar10-small-ncttt"
 Way = Callable[[Tensor], object]

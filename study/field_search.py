@@ -3,10 +3,9 @@
     python study/field_search.py --out runs/field [--methods tent,roid] [--workers 2]
 
 1,280 held-out training images under each of the four extra corruptions at severity 5, one after another without a
-reset, in batches of 128. A method's two best trials are measured again on 3,720 other images of each, a stream three
-times as long, since a rate that is best on forty batches can ruin two hundred; the better one wins. Killed, it goes
-on where it was. Every trial goes to results/tuning/field.csv; the grids study/field and study/field_memo have the
-winners, and a test compares them. MEMO, which is for single images, gets batches of one and forgets after each.
+reset, in batches of 128; a method's best trial is measured again on as many fresh images. Killed, it goes on where it
+was. Every trial goes to results/tuning/field.csv; the grids study/field and study/field_memo have the winners, and a
+test compares them. MEMO, which is for single images, gets batches of one and forgets after each.
 """
 
 import argparse
@@ -50,8 +49,7 @@ SEARCHES: dict[str, dict[str, list[Any]]] = {
     "memo": {"views": [8], "lr": [1e-3, 5e-3, 2.5e-2], "norm": ["blend(0.058823529411764705)", "prior(4)"]},
 }
 NAMES = {"entropy of copies": "tent"}
-STREAM = {"protocol": "continual", "batch_size": 128, "images": 1280, "confirm_images": 3720}
-SINGLE = {"memo": {"protocol": "episodic", "batch_size": 1, "images": 320, "confirm_images": 640}}
+SINGLE = {"memo": {"protocol": "episodic", "batch_size": 1, "images": 320}}
 MODELS = {"nc_ttt": "ncttt", "entropy of copies": "ncttt"}
 
 
@@ -62,17 +60,16 @@ def checkpoint_of(label: str) -> str:
 
 
 def trials(label: str, out: Path, workers: int) -> list[dict[str, Any]]:
-    """The trials of a method, the best first, then the two best again on fresh images."""
-    settings = STREAM | SINGLE.get(label, {})
+    """The trials of a method, the best first, then the best on fresh images."""
+    settings = {"images": 1280, "batch_size": 128, "protocol": "continual", "confirm": 1} | SINGLE.get(label, {})
     tuning = Tuning(
         data="cifar10",
         checkpoint=checkpoint_of(label),
         method=NAMES.get(label, label),
         adapted=SEARCHES[label],
-        confirm=2,
         **settings,
     )
-    result = tune(tuning, out, workers=workers)  # one store, so that methods share batch statistics
+    result = tune(tuning, out / label.replace(" ", "-"), workers=workers)
     return [
         {
             "method": label,
@@ -83,7 +80,7 @@ def trials(label: str, out: Path, workers: int) -> list[dict[str, Any]]:
             **dict(zip(("gain", "low", "high"), one.gain.as_json().values(), strict=True)),
             "protocol": tuning.protocol,
             "batch_size": tuning.batch_size,
-            "images": tuning.images if on == "tuning" else tuning.confirm_images,
+            "images": tuning.images,
             "seed": tuning.seed,
             **origin(),
         }

@@ -57,6 +57,32 @@ def test_the_table_of_the_field_is_that_of_its_rows(script):
     assert found in (ROOT / "docs/which-method.md").read_text()
 
 
+def test_the_page_of_promises_has_the_numbers_of_its_rows():
+    page = " ".join((ROOT / "docs/promises.md").read_text().split())
+    rows = [row for row in read_rows(ROWS) if row["protocol"] == "episodic"]
+
+    def corrupted(method, checkpoint="cifar10-small-ncttt"):
+        chosen = [row for row in rows if (row["method"], row["checkpoint"]) == (method, checkpoint)]
+        chosen = [row for row in chosen if row["corruption"] != "clean"]
+        assert len(chosen) == 15
+        return {name: [row[name] for row in chosen] for name in ("accuracy", "mended", "broken", "ece")}
+
+    def mean(name, *which):
+        return f"{100 * sum(corrupted(*which)[name]) / 15:.1f}"
+
+    methods = "source", "ptbn", "nc_ttt"
+    frozen, statistics, ours = (mean("accuracy", method) for method in methods)
+    assert f"The frozen classifier has {frozen} %, batch statistics {statistics} %, NC-TTT {ours} %." in page
+    mended, broken = ({m: f"{sum(corrupted(m)[name]):,}" for m in methods} for name in ("mended", "broken"))
+    assert (
+        f"NC-TTT mended {mended['nc_ttt']} that the frozen classifier had wrong, and broke {broken['nc_ttt']}" in page
+    )
+    assert f"Batch statistics mended {mended['ptbn']} and broke {broken['ptbn']}." in page
+    gaps = [mean("ece", method) for method in methods]
+    assert f"is {gaps[0]} points for the frozen classifier on corrupted images, {gaps[1]} with batch" in page
+    assert f"and {gaps[2]} with NC-TTT, but {mean('ece', 'tent')} with TENT" in page
+
+
 @pytest.mark.network
 def test_the_committed_rows_are_the_cells_of_the_study(script, cifar10_root, monkeypatch):
     monkeypatch.setenv("NCTTT_DATA", str(cifar10_root))

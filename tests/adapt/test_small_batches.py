@@ -63,6 +63,7 @@ def test_recommended_settings_are_safe_on_clean_photographs(cifar10_root, settin
         (ncttt.Tent(), {}, r"norm='blend\(0.2\)' with steps=0"),
         (ncttt.Tent(), {"norm": "source", "protocol": "online"}, "the steps on a batch of 8"),
         (ncttt.PTBN(), {"protocol": "online"}, r"norm='stream\(0.01\)'"),
+        (ncttt.Tent(), {"protocol": "online"}, r"gather=64 and norm=\('batch', 'stream\(0.01\)'\)"),
     ],
 )
 def test_a_small_batch_is_warned_of_once_with_a_remedy(method, arguments, remedy):
@@ -72,6 +73,15 @@ def test_a_small_batch_is_warned_of_once_with_a_remedy(method, arguments, remedy
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         adapter(images(8))
+
+
+def test_the_remedies_of_a_stream_are_not_warned_of():
+    remedies = [(ncttt.Tent(), {"steps": 0, "norm": STREAM}), (ncttt.Tent(gather=64, norm=("batch", STREAM)), {})]
+    for method, arguments in remedies:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = ncttt.attach(resnet(), None, method, images(8))
+            ncttt.Adapter(model, protocol="online", **arguments)(images(8))
 
 
 @pytest.mark.parametrize("norm", ["source", "blend(0.1)", "prior(16)", "instance(4)", "stream(0.01)", "window(64)"])

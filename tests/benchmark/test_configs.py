@@ -68,7 +68,7 @@ def test_tunings_vary_the_training_of_the_zoo_with_half_its_epochs():
 @pytest.mark.parametrize("name", OF_ADAPTATIONS)
 def test_tunings_of_adaptations_name_settings_of_their_methods(name):
     from ncttt import METHODS, zoo
-    from ncttt.zoo.checkpoint import description
+    from ncttt.zoo.stored import description
 
     tuning = Tuning(**TUNINGS[name])
     assert tuning.checkpoint in zoo.names()

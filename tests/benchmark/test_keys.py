@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ncttt.benchmark import Cell, Entry, Grid, ImageDraw, Scenario, cells_of, read_rows
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 RESULTS = Path(__file__).parents[2] / "results"
 MODEL = "digits-small-ncttt"

@@ -54,7 +54,7 @@ def change(folder, **architecture):
 def test_a_checkpoint_rebuilds_the_network_and_does_not_ask_for_pretrained_weights(tmp_path):
     model = saved(tmp_path, width=6, pretrained=True)
     assert ASKED[0] == ("pair", True)
-    assert ncttt.zoo.checkpoint.description(tmp_path)["architecture"] == {
+    assert ncttt.zoo.stored.description(tmp_path)["architecture"] == {
         "name": "toy:pair",
         "num_classes": CLASSES,
         "width": 6,

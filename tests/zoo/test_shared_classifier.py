@@ -8,8 +8,9 @@ import torch
 
 import ncttt
 from ncttt import InputError
-from ncttt.zoo import checkpoint, shipped
-from ncttt.zoo.checkpoint import HOME, share_classifier
+from ncttt.zoo import shipped, stored
+from ncttt.zoo.shipped import HOME
+from ncttt.zoo.stored import share_classifier
 
 FLOW, SOURCE = "cifar10-small-ttt-flow", "cifar10-small-source"
 
@@ -31,7 +32,7 @@ def test_the_model_is_whole_and_its_classifier_that_of_the_other():
 def zoo(tmp_path, monkeypatch):
     """A zoo of its own that holds the source model."""
     shutil.copytree(HOME / SOURCE, tmp_path / SOURCE)
-    for module in (checkpoint, shipped):
+    for module in (stored, shipped):
         monkeypatch.setattr(module, "HOME", tmp_path)
     return tmp_path
 

@@ -9,7 +9,7 @@ import torch
 
 import ncttt
 from ncttt import InputError, zoo
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 MODELS = zoo.names()
 METHODS = {"source": "source", "ncttt": "nc_ttt", "ttt": "ttt", "ttt-plus": "ttt_plus", "clust3": "clust3"}

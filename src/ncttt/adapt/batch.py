@@ -30,14 +30,14 @@ class Trace:
     waits for others to be learned from together), `remembered` (the method has a memory and no loss) or `nothing to
     learn` (the method has no loss, or the batch has fewer than 16 images behind `stop="source"`). `losses` holds the
     loss before each step taken, those that the guard undid included.
-    Shift scores are means over the batch; None for methods without a score and batches left to the source, and after
-    the steps also where the prediction uses other statistics than the gradient. `confidence` (mean largest softmax
-    probability) and `evidence` (mean log-sum-exp of the logits) are the source model's of the batch, where
-    `stop="source"` looked. `reset` says that the method sent the stream back to its beginning after the batch. With
-    `on_collapse`, `collapsed` tells whether the predictions are worse than the unadapted model's by its own judgement,
-    and the numbers are those of the window that the batch ends, before anything was undone: the `agreement` of both,
-    the `regret` and how much of it is `allowed`, the `class_shift` and the rise of the `entropy`
-    (`ncttt.adapt.collapse.Verdict`).
+    Shift scores are means over the batch (before the steps over the group that it completes, where a method gathers);
+    None for methods without a score and batches left to the source, and after the steps also where the prediction uses
+    other statistics than the gradient. `confidence` (mean largest softmax probability) and `evidence` (mean log-sum-exp
+    of the logits) are the source model's of the batch, where `stop="source"` looked. `reset` says that the method sent
+    the stream back to its beginning after the batch. With `on_collapse`, `collapsed` tells whether the predictions are
+    worse than the unadapted model's by its own judgement, and the numbers are those of the window that the batch ends,
+    before anything was undone: the `agreement` of both, the `regret` and how much of it is `allowed`, the `class_shift`
+    and the rise of the `entropy` (`ncttt.adapt.collapse.Verdict`).
     """
 
     losses: tuple[float, ...] = ()

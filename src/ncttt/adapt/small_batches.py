@@ -48,7 +48,7 @@ class SmallBatches:
             return careful(model, images, self._remembers)
         learned = max(images, model.method.gather)
         learns = of_batch and learned < ENOUGH and not self._gated and model.optimizer is not None and steps > 0
-        if learns or any(is_risky(policy, images) for policy in model.norm):
+        if learns or is_risky(model.norm[0], learned) or is_risky(model.norm[1], images):
             self._warn(model.norm, images, learns)
         return model
 
@@ -59,6 +59,8 @@ class SmallBatches:
         cause = f"the steps on a batch of {images}" if learns else f"norm={norm[1]!r} on a batch of {images}"
         policy = STREAM if self._remembers else blend(safe_share(images))
         remedy = f"norm={policy!r}" + (" with steps=0" if learns else "")
+        if learns and self._remembers:
+            remedy += f" (or with the method's gather={ENOUGH} and norm={('batch', STREAM)!r}, to learn from groups)"
         warn_caller(
             f"{cause} can make the model worse than it was: use stop='source' (--stop source) without a norm of your "
             f"own, {remedy}, or batches of {ENOUGH} images or more",

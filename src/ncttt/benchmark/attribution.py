@@ -26,7 +26,7 @@ from ncttt.benchmark.right_streams import by_seed
 from ncttt.benchmark.rows import ONLY_ATTRIBUTION
 from ncttt.benchmark.store import Store
 from ncttt.methods import METHODS, Method
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 GAINS = ("statistics", "steps", "total")
 

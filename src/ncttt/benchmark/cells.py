@@ -30,7 +30,7 @@ from ncttt.data.sets.registry import is_folder
 from ncttt.methods import METHODS, Method
 from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from, settings_of
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 Setup = tuple[str, str, str]  # protocol, order and sequence of domains
 

@@ -10,7 +10,7 @@ from ncttt.base.errors import InputError
 from ncttt.benchmark.draws import ImageDraw
 from ncttt.benchmark.grid import Grid
 from ncttt.data.files.resizing import exact, side_of
-from ncttt.zoo.checkpoint import description
+from ncttt.zoo.stored import description
 
 
 def sized(draw: ImageDraw, grid: Grid, checkpoints: Iterable[str]) -> ImageDraw:

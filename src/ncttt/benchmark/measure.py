@@ -32,7 +32,8 @@ from ncttt.methods import METHODS, Source
 from ncttt.methods.settings import method_from
 from ncttt.model.branched import Branched
 from ncttt.model.source_facts import calibrated
-from ncttt.zoo.checkpoint import description, load
+from ncttt.zoo.checkpoint import load
+from ncttt.zoo.stored import description
 
 _origin = lru_cache(maxsize=1)(origin)
 _CLEAR, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")

@@ -29,8 +29,9 @@ from ncttt.model.fit import check_fit, check_sound, must_be_finite
 from ncttt.training.epoch import Epoch, draw_curves, write_metrics
 from ncttt.training.processes import place
 from ncttt.training.recipe import Recipe
-from ncttt.zoo.checkpoint import OWN, completed, describe, load, save
+from ncttt.zoo.checkpoint import OWN, describe, load, save
 from ncttt.zoo.hub import WEIGHTS
+from ncttt.zoo.stored import completed
 
 STATE, METRICS, CONFIG, ENVIRONMENT = "state.safetensors", "metrics.csv", "config.json", "environment.json"
 ADDED = {"warmup_steps": 0}  # settings of recipes that came later, and what older trainings did

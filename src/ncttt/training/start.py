@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from ncttt.base.errors import InputError
 from ncttt.base.words import kind_of
 from ncttt.model.fit import check_fit, check_sound, must_be_finite
-from ncttt.zoo.checkpoint import classifier_weights, description
 from ncttt.zoo.hub import is_hub_name
+from ncttt.zoo.stored import classifier_weights, description
 
 PATCH = 2  # a patch of 2x2 pixels and three colours has 12 directions; with both signs they fill 24 channels
 FLOOR = 5e-4  # added to a variance, so that directions in which the images vary little are not blown up

@@ -3,8 +3,8 @@
 import sys
 
 from ncttt.base.errors import InputError
-from ncttt.zoo.checkpoint import share_classifier
 from ncttt.zoo.shipped import ship
+from ncttt.zoo.stored import share_classifier
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):

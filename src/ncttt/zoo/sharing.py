@@ -12,8 +12,9 @@ from typing import Any
 from ncttt import __version__
 from ncttt.base.errors import InputError
 from ncttt.zoo.card import model_card
-from ncttt.zoo.checkpoint import SHARED, check_checkpoint, checkpoint_folder
+from ncttt.zoo.description import SHARED
 from ncttt.zoo.hub import CARD, DESCRIPTION, LIMITS, RECORDS, WEIGHTS, fetch, hub_name, is_hub_name, upload
+from ncttt.zoo.stored import check_checkpoint, checkpoint_folder
 
 
 def push(model: str | Path, repository: str, *, license: str | None = None, private: bool = False) -> str:

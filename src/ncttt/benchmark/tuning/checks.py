@@ -19,7 +19,7 @@ from ncttt.methods import METHODS, Method
 from ncttt.methods.registry import name_of
 from ncttt.methods.settings import method_from
 from ncttt.training.job import Job
-from ncttt.zoo.checkpoint import checkpoint_folder, trained_method
+from ncttt.zoo.stored import checkpoint_folder, trained_method
 
 
 def check_tuning(tuning: Tuning, job: Job | None) -> None:

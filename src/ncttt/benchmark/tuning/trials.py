@@ -21,7 +21,7 @@ from ncttt.benchmark.intervals import Difference, paired_difference
 from ncttt.benchmark.right_streams import right_streams
 from ncttt.benchmark.store import Store
 from ncttt.benchmark.tuning.config import Tuning
-from ncttt.zoo.checkpoint import trained_method
+from ncttt.zoo.stored import trained_method
 
 Settings = dict[str, Any]
 
