@@ -52,10 +52,10 @@ class Method:
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
     `mirrored`, every other one mirrored: more to learn from, at that many times the cost. With `mirror_mean` and
-    `mirrored` a prediction is the mean of the probabilities of an image and of its mirror image. Where batches are small,
-    `gather` lets a stream take its steps on groups of at least so many images, which wait until there are enough, each
-    predicted when it comes; 0 learns from each batch by itself. `added` are the settings that
-    it got after checkpoints and rows had been made without them, each with the value that it has there.
+    `mirrored` a prediction is the mean of the probabilities of an image and of its mirror image. Where batches are
+    small, `gather` lets a stream take its steps on groups of at least so many images, which wait until there are
+    enough, each predicted when it comes; 0 learns from each batch by itself. `added` are the settings that it got after
+    checkpoints and rows had been made without them, each with the value that it has there.
     """
 
     name: ClassVar[str]
