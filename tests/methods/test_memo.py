@@ -16,9 +16,9 @@ import ncttt
 import stream_checks
 from ncttt import InputError
 from ncttt.methods import memo
-from ncttt.methods.memo import marginal_entropies
 from ncttt.methods.memo.augmix import augmix, equalised, posterised, solarised, stretched, warped
 from ncttt.methods.settings import method_from, settings_of
+from ncttt.methods.shared import marginal_entropies
 from ncttt.testing.cases import CLASSIFIERS, Case, attached, images, resnet
 from ncttt.testing.contract import check_loss_falls_on_its_own_batch
 

@@ -14,14 +14,15 @@ from ncttt.model.policies import parse
 
 def baked_as_it_stands(adaptable: AdaptableModel, images: Tensor | LastBatch) -> Baked:
     """The model with its weights as they are, and with the statistics that a prediction of the images uses."""
+    twice = adaptable.method.looks_twice
     policy = standing(adaptable.norm[1])
     moved = moves_in_passing(adaptable.norm[1]) and len(images) > 0  # a state that was loaded has no last batch
     if not moved and not batch_share(policy):
-        return bake(adaptable.model, {})
+        return bake(adaptable.model, {}, twice)
     images = images.images() if isinstance(images, LastBatch) else images
     with used_moments(adaptable.model, policy) as moments:
-        adaptable.predict(images.to(adaptable.model.mean))
-    return bake(adaptable.model, moments)  # the moved buffers themselves, where one pass has moved and used them
+        adaptable.predict_once(images.to(adaptable.model.mean))
+    return bake(adaptable.model, moments, twice)  # the moved buffers themselves, where one pass has moved and used them
 
 
 def check_bakeable(adaptable: AdaptableModel) -> None:

@@ -14,6 +14,7 @@ from ncttt.base.errors import InputError
 from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective, Prediction
 from ncttt.model.branched import Branched
+from ncttt.model.mirrors import mean_logits, mirror
 from ncttt.model.norm import Moves, Policy, looking, moves_in_passing, needs_passes, predicting, statistics, stepping
 
 
@@ -77,14 +78,12 @@ class AdaptableModel:
 
     def predict(self, images: Tensor) -> tuple[Prediction, Moves]:
         """Logits, the score of the same pass where the method has one, and where the pass would move statistics."""
-        policy = predicting(self.norm[1])
-        with statistics(self.model.batch_norms(), policy, self._windows(policy)) as applied:
-            if type(self.method).score is not Method.score and self.predicts_by_forward:
-                prediction = Prediction(*self._score(images))
-            else:
-                prediction = self.method.predict(self.model, images)
-            applied.check_ran()
-            return prediction if isinstance(prediction, Prediction) else Prediction(prediction), applied.moves
+        scored = type(self.method).score is not Method.score and self.predicts_by_forward
+        prediction, moves = self.predict_once(images, scored)
+        if self.method.looks_twice:  # in a pass of its own, so that statistics count every image once
+            other, _ = self.predict_once(mirror(images))
+            prediction = prediction._replace(logits=mean_logits(prediction.logits, other.logits))
+        return prediction, moves
 
     @property
     def predicts_by_forward(self) -> bool:
@@ -106,6 +105,14 @@ class AdaptableModel:
             with statistics(self.model.batch_norms(), self.norm[1]) as applied:
                 self.model(images)
                 applied.check_ran()
+
+    def predict_once(self, images: Tensor, scored: bool = False) -> tuple[Prediction, Moves]:
+        """The same from the images as they are, never mirrored."""
+        policy = predicting(self.norm[1])
+        with statistics(self.model.batch_norms(), policy, self._windows(policy)) as applied:
+            prediction = Prediction(*self._score(images)) if scored else self.method.predict(self.model, images)
+            applied.check_ran()
+            return prediction if isinstance(prediction, Prediction) else Prediction(prediction), applied.moves
 
     def _windows(self, policy: Policy) -> nn.ModuleList | None:
         return self.model.windows if moves_in_passing(policy) else None
@@ -215,8 +222,14 @@ class Adaptation:
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
         loss, score, logits = objective
         score = None if score is None else score[: len(self._learned)]
-        logits = None if logits is None or self._learned is not self._images else logits[: len(self._images)]
-        return Objective(loss, score, logits)
+        return Objective(loss, score, None if logits is None else self._own_logits(logits))
+
+    def _own_logits(self, logits: Tensor) -> Tensor | None:
+        """The prediction of the batch that the logits of a gradient pass give; None where they lack a part of it."""
+        method, count = self._model.method, len(self._images)
+        if self._learned is not self._images or (method.looks_twice and method.copies < 2):
+            return None
+        return mean_logits(logits[:count], logits[count : 2 * count]) if method.looks_twice else logits[:count]
 
     def _look(self) -> Tensor | None:
         """The score before any step, from the pass that predicts where both use the same statistics."""

@@ -16,6 +16,7 @@ from ncttt.base.warning import warn_caller
 from ncttt.methods.shared import number_of_classes
 from ncttt.methods.shared_teacher import Values
 from ncttt.model.branched import Branched
+from ncttt.model.mirrors import mean_logits, mirror
 from ncttt.model.norm import Policy, batch_share, moves_in_passing, needs_passes, statistics, stream
 from ncttt.model.snapshot import Snapshot
 
@@ -80,6 +81,9 @@ class Watch(nn.Module):
             copy_into(live, own)
             with statistics(model.batch_norms(), policy, windows) as applied:
                 logits = model(images)
+            if adaptable.method.looks_twice:
+                with statistics(model.batch_norms(), policy, windows):
+                    logits = mean_logits(logits, model(mirror(images)))
             applied.moves.keep()
             return Unadapted(logits, {name: live[name].clone() for name in own})
 

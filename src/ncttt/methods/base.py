@@ -51,10 +51,11 @@ class Method:
     `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
-    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. Where batches are small,
-    `gather` lets a stream take its steps on groups of at least so many images, which wait until there are enough, each
-    predicted when it comes; 0 learns from each batch by itself. `added` are the settings that
-    it got after checkpoints and rows had been made without them, each with the value that it has there.
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. With `mirror_mean` and
+    `mirrored` a prediction is the mean of the probabilities of an image and of its mirror image. Where batches are
+    small, `gather` lets a stream take its steps on groups of at least so many images, which wait until there are
+    enough, each predicted when it comes; 0 learns from each batch by itself. `added` are the settings that it got after
+    checkpoints and rows had been made without them, each with the value that it has there.
     """
 
     name: ClassVar[str]
@@ -75,6 +76,7 @@ class Method:
     auxiliary_weight: float = 1.0
     copies: int = 1
     mirrored: bool = True
+    mirror_mean: bool = False
     gather: int = 0
 
     def __init_subclass__(cls) -> None:
@@ -98,6 +100,11 @@ class Method:
     def needs_training(cls) -> bool:
         """Whether it runs only on models that were trained for it."""
         return cls.has_branch and cls.trains != "nothing"
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether a prediction is the mean over an image and its mirror image."""
+        return self.mirror_mean and self.mirrored
 
     @property
     def gradient_norm(self) -> Policy:

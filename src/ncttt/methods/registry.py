@@ -30,7 +30,8 @@ class Listing(NamedTuple):
     needs: str = ""
 
 
-ADDED_TO_ALL: Mapping[str, Any] = {"gather": 0}  # settings that every method got later, as they were before
+# Settings that every method got later, as they were before.
+ADDED_TO_ALL: Mapping[str, Any] = {"gather": 0, "mirror_mean": False}
 STRANGER = Listing(float("inf"), "", "", "")
 
 
@@ -85,7 +86,7 @@ def added_to(name: str) -> Mapping[str, Any]:
     """The settings that a method got after rows and checkpoints had been made without them, as they were then.
 
     >>> added_to("clust3"), added_to("source")
-    ({'gather': 0, 'reduction': 'mean'}, {'gather': 0})
+    ({'gather': 0, 'mirror_mean': False, 'reduction': 'mean'}, {'gather': 0, 'mirror_mean': False})
     """
     return {**ADDED_TO_ALL, **_listed(name).added}
 

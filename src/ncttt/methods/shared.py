@@ -1,8 +1,10 @@
 """What several methods share: what adaptation moves, passes of their own, the entropy of predictions, checks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
+from math import log
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +13,8 @@ from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import looking, statistics
+
+EntropyOf = Literal["each", "mean"]  # of the predictions for each copy of an image, or of their mean
 
 # What to do where a network has no normalisation layers with scale and shift.
 WITHOUT_NORM = "use a method that moves all weights, such as MEMO or CoTTA, or none, such as LAME or T3A"
@@ -67,9 +71,21 @@ def own_pass(model: Branched) -> Iterator[None]:
         yield
 
 
-def mean_entropy(logits: Tensor) -> Tensor:
-    """The mean over images of the entropy, in nats, of the softmax of logits `(B, classes)`."""
-    return entropies(logits).mean()
+def mean_entropy(logits: Tensor, copies: int = 1) -> Tensor:
+    """The mean over images of the entropy, in nats, of the softmax of logits `(B, classes)`.
+
+    Where the batch is so many `copies` of the images, one after another, it is the entropy of the mean prediction for
+    the copies of an image, which also falls as they come to agree.
+    """
+    if copies == 1:
+        return entropies(logits).mean()
+    return marginal_entropies(logits.unflatten(0, (copies, -1)).transpose(0, 1)).mean()
+
+
+def marginal_entropies(logits: Tensor) -> Tensor:
+    """The entropy `(B,)` of the mean over views of the softmax of logits `(B, views, classes)`."""
+    mean = logits.log_softmax(2).logsumexp(1) - log(logits.shape[1])
+    return -(mean.exp() * mean).sum(1)
 
 
 def entropies(logits: Tensor) -> Tensor:
@@ -119,6 +135,14 @@ def check_whole(method: object, **least: int) -> None:
         value = getattr(method, field)
         if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
             raise InputError(f"{field} must be a whole number of at least {lowest}; found {value!r}")
+
+
+def check_choices(method: object, **known: Iterable[str]) -> None:
+    """Raise an `InputError` unless each of these settings is one of those values."""
+    for field, choices in known.items():
+        value = getattr(method, field)
+        if value not in choices:
+            raise InputError(f"{field} must be one of {', '.join(choices)}; found {value!r}")
 
 
 def need_pixels(model: Branched, images: Tensor, what: str) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ncttt.base.errors import InputError
 from ncttt.model.branched import Branched, per_channel
+from ncttt.model.mirrors import mean_logits, mirror
 from ncttt.model.norm import Policy, batch_share
 from ncttt.model.taps import logits_of
 
@@ -21,7 +22,8 @@ class Baked(nn.Module):
     """A copy of a classifier with the normalisation of its input: images `(B, C, H, W)` in [0, 1] to `(B, classes)`.
 
     `Adapter.bake` makes one. Its state is read back by `Baked(net, mean, std).load_state_dict(state)`, where `net` is
-    the same architecture; the part of it under `classifier.` is a state of `net` itself.
+    the same architecture; the part of it under `classifier.` is a state of `net` itself. With `mirror_mean` it predicts
+    by the mean over an image and its mirror image.
 
     >>> import ncttt
     >>> Baked(ncttt.models.small(), mean=[0.5] * 3, std=[0.25] * 3)(torch.rand(8, 3, 32, 32)).shape
@@ -36,23 +38,27 @@ class Baked(nn.Module):
         classifier: nn.Module,
         mean: Sequence[float] | Tensor | None = None,
         std: Sequence[float] | Tensor | None = None,
+        mirror_mean: bool = False,
     ):
         super().__init__()
         if (mean is None) != (std is None):
             raise InputError(f"mean and std go together; found mean={mean}, std={std}")
         self.classifier = deepcopy(classifier)
+        self.mirror_mean = mirror_mean
         self.register_buffer("mean", None if mean is None else per_channel("mean", mean))
         self.register_buffer("std", None if std is None else per_channel("std", std))
 
     def forward(self, images: Tensor) -> Tensor:
         if self.mean is not None and self.std is not None:
             images = (images - self.mean) / self.std
-        return logits_of(self.classifier(images))
+        logits = logits_of(self.classifier(images))
+        return mean_logits(logits, logits_of(self.classifier(mirror(images)))) if self.mirror_mean else logits
 
 
-def bake(model: Branched, moments: Mapping[str, tuple[Tensor, Tensor]]) -> Baked:
+def bake(model: Branched, moments: Mapping[str, tuple[Tensor, Tensor]], mirror_mean: bool = False) -> Baked:
     """A copy of a model's classifier, frozen, in evaluation mode, with these moments in its BatchNorm layers."""
-    baked = Baked(model.classifier, *((model.mean, model.std) if model.normalises else ()))
+    mean, std = (model.mean, model.std) if model.normalises else (None, None)
+    baked = Baked(model.classifier, mean, std, mirror_mean)
     for name, (mean, var) in moments.items():
         layer = baked.classifier.get_submodule(name)
         layer.running_mean.copy_(mean)  # type: ignore[union-attr]

@@ -5,14 +5,13 @@ certain; of several images it is the mean. Then the image itself is predicted, a
 """
 
 from dataclasses import dataclass
-from math import log
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.memo.augmix import augmix
-from ncttt.methods.shared import check_whole, need_pixels
+from ncttt.methods.shared import check_whole, marginal_entropies, need_pixels
 from ncttt.model.branched import Branched
 from ncttt.model.norm import Policy, blend
 
@@ -48,9 +47,3 @@ class MEMO(Method):
         need_pixels(model, images, "the augmentations of MEMO")
         logits = model(augmix(images.repeat_interleave(self.views, 0)))
         return Objective(marginal_entropies(logits.unflatten(0, (-1, self.views))).mean())
-
-
-def marginal_entropies(logits: Tensor) -> Tensor:
-    """The entropy `(B,)` of the mean over views of the softmax of logits `(B, views, classes)`."""
-    mean = logits.log_softmax(2).logsumexp(1) - log(logits.shape[1])
-    return -(mean.exp() * mean).sum(1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from ncttt.base.errors import InputError
 from ncttt.base.parallel import draw
 from ncttt.methods.base import Method, Objective
 from ncttt.methods.nc_ttt.branch import NoiseBranch
-from ncttt.methods.shared import mean_entropy, moved_parameters
+from ncttt.methods.shared import EntropyOf, check_choices, mean_entropy, moved_parameters
 from ncttt.model.branched import Branched, Features
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import Policy, batch_norms, looking, statistics
@@ -36,7 +36,8 @@ class NCTTT(Method):
     softmax. `moves`: `first_half` (of the layers up to the tap), `encoder` (all of them), `norm` (scale and shift of
     their normalisation layers) or a layer's name, for everything up to and including it; the three words mean this even
     where a layer has such a name. `entropy`: weight of the predictions' mean entropy beside the discriminator's loss at
-    test time. `discriminator_statistics`: of the discriminator's BatchNorm at test time, the `source`'s or those of the
+    test time, of the prediction for `each` of the copies or of the `mean` over the copies of an image (`entropy_of`).
+    `discriminator_statistics`: of the discriminator's BatchNorm at test time, the `source`'s or those of the
     `batch`, as in the authors' code.
     """
 
@@ -46,7 +47,7 @@ class NCTTT(Method):
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
-    added: ClassVar[Mapping[str, Any]] = {"discriminator_statistics": "source"}
+    added: ClassVar[Mapping[str, Any]] = {"discriminator_statistics": "source", "entropy_of": "each"}
 
     steps: int = 4
     lr: float = 2e-3
@@ -65,6 +66,7 @@ class NCTTT(Method):
     moves: str = "first_half"
     noise: str | Noise = "gaussian"
     entropy: float = 0.1
+    entropy_of: EntropyOf = "each"
     discriminator_statistics: Literal["source", "batch"] = "source"
 
     def __post_init__(self) -> None:
@@ -73,9 +75,7 @@ class NCTTT(Method):
             raise InputError(f"entropy must be finite and not negative; found {self.entropy!r}")
         check_scales(self.sigma_in, self.sigma_out)
         family(self.noise)
-        for field, choices in _CHOICES.items():
-            if getattr(self, field) not in choices:
-                raise InputError(f"{field} must be one of {', '.join(choices)}; found {getattr(self, field)!r}")
+        check_choices(self, **_CHOICES)
         for field in ("channels", "hidden", "views"):
             value = getattr(self, field)
             if not isinstance(value, int) or value < 1:
@@ -145,7 +145,7 @@ class NCTTT(Method):
         heads = self._discriminate(model, features, logits)
         loss = torch.stack([in_distribution_loss(head) for head in heads]).mean()
         if self.entropy and logits is not None:
-            loss = loss + self.entropy * mean_entropy(logits)
+            loss = loss + self.entropy * mean_entropy(logits, self.copies if self.entropy_of == "mean" else 1)
         return Objective(loss, _mean_probability(heads))
 
     def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
@@ -224,6 +224,7 @@ class NCTTT(Method):
 
 
 _CHOICES = {
+    "entropy_of": get_args(EntropyOf),
     "head": ("pixel", "flat"),
     "scaling": ("none", "standardize", "whiten"),
     "discriminator_statistics": ("source", "batch"),
