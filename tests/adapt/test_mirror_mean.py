@@ -63,7 +63,8 @@ def test_statistics_of_a_stream_count_every_image_once():
         for stream in streams:
             stream(images(8, seed=seed))
     one, other = ({k: v for k, v in each.model.state_dict().items() if "running" in k} for each in streams)
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize(("norm", "apart"), [("source", 1e-5), ("batch", 5e-2)])
