@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
 DOCS_READY := $(VENV)/.docs-ready
+SERVE_READY := $(VENV)/.serve-ready
 # The versions that are tested; pyproject.toml has the ranges.
 INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt
 # Models that a short training makes of the common start.
@@ -19,8 +20,7 @@ help:  ## list the targets
 demo: $(READY)  ## run the demonstration and write its report page
 	$(BIN)/ncttt demo
 
-serve-demo: $(READY)  ## serve a playground to open in a browser
-	$(INSTALL) --editable '.[serve]'
+serve-demo: $(SERVE_READY)  ## serve a playground to open in a browser
 	$(BIN)/ncttt serve --demo
 
 # One thread a process: two processes with two threads each, on two cores, wait for each other most of the time.
@@ -147,6 +147,10 @@ $(READY): pyproject.toml constraints.txt
 
 $(DEV_READY): $(READY)
 	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+$(SERVE_READY): $(READY)
+	$(INSTALL) --editable '.[serve]'
 	touch $@
 
 $(DOCS_READY): $(READY)

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from service import client_of, digits, predict
 
+import ncttt
 from ncttt.cli import main
 
 TOP = Path(__file__).parents[2]
@@ -172,3 +173,8 @@ def test_alerts_are_raised_when_they_must_be_and_not_else(tmp_path):
 def run(*words: str) -> None:
     done = subprocess.run(["promtool", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_image_has_the_version_of_the_package():
+    image = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["ncttt"]["image"]
+    assert image == f"ncttt:{ncttt.__version__}"

@@ -135,3 +135,21 @@ def test_a_full_disk_is_said_and_answers_go_on(tmp_path):
         assert "Traceback" not in service.log.read_text()
     finally:
         disk.__exit__(None, None, None)
+
+
+def test_trailers_and_chunk_extensions_are_limited(port):
+    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    for endless in (b"0\r\n" + b"X: y\r\n" * 20_000, b"0\r\nX: " + b"y" * 90_000, b"3;" + b"y" * 90_000):
+        assert answer_to(port, chunked + b"3\r\nabc\r\n", endless).startswith(b"HTTP/1.1 4")
+    assert is_up(port)
+
+
+def test_a_body_may_come_in_any_number_of_chunks(port):
+    image = png(digits()[0])
+    head = b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
+    body = head + image + b"\r\n--x--\r\n" + b" " * 20_000
+    pieces = b"".join(b"1;ignored=1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    assert len(pieces) > 4 * connections.HEAD_BYTES
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + pieces)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")

@@ -52,7 +52,7 @@ def test_requests_of_one_batch_tell_of_it_once(clock):
     history = History(4, 0)
     trace = Trace(steps=2, stopped="collapsed", collapsed=True)
     for version, classes in ((7, [0, 1]), (7, [2]), (8, [2])):
-        facts = {"trace": trace, "outcome": "collapsed", "version": version, "drift": None}
+        facts = {"trace": trace, "outcome": "collapsed", "batch": version, "version": version, "drift": None}
         history.request("door", SimpleNamespace(**vars(answer(classes)), **facts))
     told = history.told("door", 0, CLASSES)
     (point,) = told["points"]

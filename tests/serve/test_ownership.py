@@ -117,3 +117,16 @@ def test_processes_that_fight_for_a_stream_lose_nothing_acknowledged(tmp_path):
     for _, seen, _ in results:
         for moment, newest in seen:
             assert newest >= max((version for when, version in acknowledged if when < moment), default=0)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a b c d", "a b x"])
+def test_a_damaged_claim_can_be_taken(tmp_path, text):
+    a, b = Claims(tmp_path, "a"), Claims(tmp_path, "b")
+    a.claim("door")
+    (claim,) = (tmp_path / "door").glob("owner.*")
+    claim.write_text(text)
+    assert not a.holds("door")
+    with pytest.raises(Owned) as error:
+        b.claim("door", saved=7)
+    assert b.claim("door", take_from=error.value.owner, saved=7) == 7 + AHEAD
+    assert b.holds("door")

@@ -172,3 +172,13 @@ def test_a_playground_without_images_is_one_line(tmp_path, capsys, monkeypatch):
     assert main(["serve", *words]) == 2
     assert "ncttt data get cifar10" in capsys.readouterr().err
     assert os.listdir(tmp_path)
+
+
+def test_a_demonstration_without_a_playground(tmp_path):
+    with chosen_settings(demo=True, playground=False) as settings:
+        assert settings.playground is False
+
+
+def test_a_demonstration_on_a_cluster_needs_a_folder_that_all_see():
+    with pytest.raises(InputError, match="needs --state"), chosen_settings(demo=True, cluster="head:6379"):
+        pass

@@ -263,3 +263,34 @@ def test_a_full_queue_is_429(tmp_path):
         answer = client.post("/predict", files={"image": png(digits()[0])})
         assert answer.status_code == 429
         assert answer.headers["retry-after"] == "1"
+
+
+def test_the_episodic_protocol_has_a_bounded_number_of_series(tmp_path):
+    with client_of(tmp_path, protocol="episodic", hot_streams=2) as client:
+        for number in range(5):
+            predict(client, digits()[:1], f"door-{number}")
+        page = client.get("/metrics").text
+        assert {name for name in map("door-{}".format, range(5)) if f'"{name}"' in page} == {"door-3", "door-4"}
+
+
+def test_late_labels_bring_no_series_back(client):
+    (row,) = predict(client, digits()[:1], "gone")["predictions"]
+    assert client.delete("/streams/gone").status_code == 204
+    answer = client.post("/feedback", json={"labels": [{"id": row["id"], "label": "1"}]})
+    assert answer.json()["scores"][0]["labels"] == 1
+    assert '"gone"' not in client.get("/metrics").text
+
+
+def test_refusals_are_counted(tmp_path):
+    with client_of(tmp_path, token="word") as client:
+        assert client.get("/streams").status_code == 401
+        assert client.get("/streams", headers={"origin": "http://elsewhere"}).status_code == 403
+        page = client.get("/metrics", headers={"authorization": "Bearer word"}).text
+        assert 'status="401"} 1.0' in page
+        assert 'status="403"} 1.0' in page
+
+
+@pytest.mark.parametrize("headers", [{"origin": "http://["}, {"host": "["}, {"host": "127.0.0.1:x["}])
+def test_malformed_addresses_are_refused(client, headers):
+    answer = client.get("/streams", headers=headers)
+    assert answer.status_code == 403, answer.text

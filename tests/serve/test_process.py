@@ -189,3 +189,25 @@ def test_a_port_that_is_taken_is_one_line(service, tmp_path):
     assert done.returncode == 2, done.stderr
     assert done.stderr.strip().splitlines()[-1].startswith("ncttt: ")
     assert "Traceback" not in done.stderr
+
+
+def test_sigterm_while_it_starts_ends_it(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "ncttt",
+        "serve",
+        "--model",
+        MODEL,
+        "--port",
+        "0",
+        "--state",
+        str(tmp_path / "states"),
+    ]
+    for seconds in (1.0, 2.0, 3.0):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGTERM)
+            told = process.communicate(timeout=30)[1]
+        assert process.returncode in (0, -signal.SIGTERM, 128 + signal.SIGTERM), told
+        assert "Traceback" not in told

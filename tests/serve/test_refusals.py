@@ -278,3 +278,10 @@ def test_an_error_inside_is_500_and_the_next_request_is_answered(tmp_path):
         assert client.post("/predict", json={"images": [GOOD]}).status_code == 500
         served.adapter = adapter
         assert client.post("/predict", json={"images": [GOOD]}).status_code == 200
+
+
+def test_a_form_may_begin_with_a_line_and_pad_its_boundaries(client):
+    head = b'--x \t\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n'
+    body = b"\r\n" + head + png(digits()[0]) + b"\r\n--x--\r\n"
+    answer = client.post("/predict", content=body, headers={"content-type": "multipart/form-data; boundary=x"})
+    assert answer.status_code == 200, answer.text

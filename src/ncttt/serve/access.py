@@ -31,10 +31,10 @@ class Access:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, origin = headers.get(b"host", ""), headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _part(origin, "netloc") != host:
             return 403, f"pages of {origin:.80} may not use this service"
         # Without a token, a name that leads here must be this machine's own: else any page could rebind its own name.
-        if self._token is None and self._loopback and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        if self._token is None and self._loopback and not is_loopback(_part(f"//{host}", "hostname")):
             return 403, f"this service answers to localhost alone; found the host {host:.80}"
         given = headers.get(b"authorization", "")
         if scope["path"] == "/" or scope["path"].startswith(PAGE):
@@ -42,6 +42,14 @@ class Access:
         if self._token is not None and not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
             return 401, "this service needs the header 'Authorization: Bearer TOKEN'"
         return None
+
+
+def _part(address: str, name: str) -> str:
+    """A part of an address; of one that is malformed, nothing."""
+    try:
+        return getattr(urlsplit(address), name) or ""
+    except ValueError:
+        return ""
 
 
 @lru_cache(maxsize=64)  # asked for each request

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -20,28 +20,27 @@ from ncttt import __version__
 from ncttt.base.errors import InputError
 from ncttt.serve import answers, bodies
 from ncttt.serve.access import Access
-from ncttt.serve.batching import QueueClosed, QueueFull
+from ncttt.serve.backend import Backend
+from ncttt.serve.batching import QueueClosed, QueueFull, Room
+from ncttt.serve.bodies import SMALL_BODY, Name
 from ncttt.serve.dashboard.routes import add_dashboard
+from ncttt.serve.delivery import Delivery
+from ncttt.serve.direct_route import DirectRoute
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
-from ncttt.serve.homeward import Homeward
 from ncttt.serve.images import decoded, decoded_at_once
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.replies import answered, of_score, of_stream, reply
-from ncttt.serve.settings import NAME, Settings
-from ncttt.serve.straight import Straight
-from ncttt.serve.streams import StreamFacts, Streams, TooManyStreams, UnknownStream
+from ncttt.serve.settings import Settings
+from ncttt.serve.streams import StreamFacts, Streams, UnknownStream
 from ncttt.serve.uploads import Refused, asked_for, read_upload, sentence
 from ncttt.serve.worker import Answer, Worker
-from ncttt.serve.working import Working
 
-SMALL_BODY = 1 << 20  # bytes of a request without images
-STATUS = {UnknownStream: 404, TooManyStreams: 429, QueueFull: 429, QueueClosed: 503, OSError: 503}
+STATUS = {UnknownStream: 404, QueueFull: 429, QueueClosed: 503, OSError: 503}
 KINDS = (InputError, Refused, QueueFull, QueueClosed, OSError)  # errors that are answers
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": answers.Refusal} for status in (400, 401, 403, 404, 413, 415, 422, 429, 503)
 }
-Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])]
 
 
 def create_app(
@@ -50,7 +49,7 @@ def create_app(
     token: str | None = None,
     loopback: bool = True,
     say: Callable[[str], None] | None = None,
-    worker: Working | None = None,
+    worker: Backend | None = None,
 ) -> FastAPI:
     """A service as an ASGI application; its model is loaded when this returns.
 
@@ -80,16 +79,17 @@ def create_app(
     app.state.worker, app.state.metrics = worker, metrics
     _add_refusals(app)
     _add_predictions(app, worker, feedback, decoders)
-    app.add_middleware(Counted, metrics=metrics)  # the last that is added is the first that is asked
     app.add_middleware(Access, token=token, loopback=loopback)
+    app.add_middleware(Counted, metrics=metrics)  # the last that is added is the first that is asked
     _add_streams(app, worker)
     add_health(app, worker)
     playground = add_dashboard(app, worker)
     return app
 
 
-def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
-    settings, served, homeward = worker.settings, worker.served, Homeward()
+def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
+    settings, served, delivery = worker.settings, worker.served, Delivery()
+    decoding = Room(settings.most_waiting)
 
     @app.post(
         "/predict",
@@ -100,20 +100,20 @@ def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders
         """Predict one or many images of a stream, with adaptation and without."""
         began = time.perf_counter()
         upload = await read_upload(request, settings)
-
         images = decoded_at_once(upload.contents, served.size, served.resize)
         if images is None:
             files = (upload.contents, upload.names, served.size, served.resize)
             decode = partial(decoded, *files, most_pixels=settings.most_pixels)
-            images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
-        answer: Answer = await homeward.result(worker.submit(upload.stream, images, upload.shift))
+            with decoding.of(len(upload.contents)):
+                images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
+        answer: Answer = await delivery.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
         worker.history.show(upload.stream, images, answer)
         total = time.perf_counter() - began
         return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
 
-    app.add_middleware(Straight, route=Route("/predict", predict), refused=_refused, kinds=KINDS)
+    app.add_middleware(DirectRoute, route=Route("/predict", predict), refused=_refused, kinds=KINDS)
 
     @app.post(
         "/feedback",
@@ -127,14 +127,14 @@ def _add_predictions(app: FastAPI, worker: Working, feedback: Feedback, decoders
         labels = [(label.id, feedback.index(label.label)) for label in asked.labels]
         scored = [(id_, feedback.score(id_, label)) for id_, label in labels]
         for found in (found for _, found in scored if found is not None):
-            worker.metrics.scored(*found)
-            worker.history.scored(*found)
+            if worker.history.scored(*found):  # else it would bring back the series of a stream that is gone
+                worker.metrics.scored(*found)
         streams = sorted({found[0] for _, found in scored if found is not None})
         unknown = [id_ for id_, found in scored if found is None]
         return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
 
 
-def _add_streams(app: FastAPI, worker: Working) -> None:
+def _add_streams(app: FastAPI, worker: Backend) -> None:
     async def told(function: Callable[[Streams], Any]) -> Any:
         return await asyncio.wrap_future(worker.call(function))
 

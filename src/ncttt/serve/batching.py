@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Condition
 from typing import Any
@@ -43,6 +44,24 @@ class Call:
 
     function: Callable[[], Any]
     future: Future[Any] = field(default_factory=Future)
+
+
+class Room:
+    """Counts images that are on their way to the queue, of which there may be no more than so many."""
+
+    def __init__(self, most: int):
+        self._most, self._images = most, 0
+
+    @contextmanager
+    def of(self, images: int) -> Iterator[None]:
+        """Room for so many images inside the `with` block; `QueueFull` if there is none."""
+        if self._images + images > self._most:
+            raise QueueFull(f"{self._images} images are being read, and no more than {self._most} may; try again later")
+        self._images += images
+        try:
+            yield
+        finally:
+            self._images -= images
 
 
 class Queue:

@@ -1,12 +1,16 @@
-"""Bodies of requests in the OpenAPI description, for routes that read them themselves."""
+"""Bodies and names in requests, and how the OpenAPI description tells of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from fastapi import Path
 
 from ncttt.serve.answers import PIXEL, Asked, PredictRequest
 from ncttt.serve.settings import NAME
 
+SMALL_BODY = 1 << 20  # bytes of a request without images
+Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])]  # of a stream, in a route
 FORM = {
     "type": "object",
     "required": ["image"],

@@ -13,9 +13,8 @@ HEAD_BYTES = 1 << 16
 class Bounded(HttpToolsProtocol):
     """Uvicorn's protocol, which waits for requests forever, and takes any number of headers."""
 
-    _reading = True  # the head of a request, or waiting for the first one
     _finished = False
-    _bytes = 0
+    _bytes = 0  # that were not the body's: headers, and what a body in chunks has between and behind them
     _timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -23,25 +22,33 @@ class Bounded(HttpToolsProtocol):
         self._timer = self.loop.call_later(REQUEST_SECONDS, self._late)
 
     def data_received(self, data: bytes) -> None:
+        self._bytes += len(data)
         super().data_received(data)
         if self._finished or self.transport.is_closing():
             return
-        self._bytes += len(data) if self._reading else 0
         if self._bytes > HEAD_BYTES:
             self.send_400_response(f"headers have at most {HEAD_BYTES:,} bytes")
         elif self._timer is None:
             self._timer = self.loop.call_later(REQUEST_SECONDS, self._late)
 
     def on_message_begin(self) -> None:
-        self._reading, self._finished = True, False
+        self._finished = False
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._reading, self._bytes = False, 0
+        self._bytes = 0
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._bytes = max(0, self._bytes - len(body))
+        super().on_body(body)
+
+    def on_chunk_complete(self) -> None:
+        """Begin to count again, because a body may come in any number of chunks."""
+        self._bytes = 0
+
     def on_message_complete(self) -> None:
-        self._finished = True
+        self._finished, self._bytes = True, 0
         self._forget_timer()
         super().on_message_complete()
 

@@ -16,9 +16,11 @@ ONLINE = {"steps": 2, "lr": 1e-3}  # as docs/adapt.md recommends for streams
 
 @contextmanager
 def chosen_settings(
-    *, demo: bool, model: str | None = None, state: str | None = None, **settings: Any
+    *, demo: bool, model: str | None = None, state: str | None = None, cluster: str | None = None, **settings: Any
 ) -> Iterator[Settings]:
     """The settings of a service; with `demo` whatever was not asked for is that of the demonstration.
+
+    `cluster` is the address of a Ray cluster of several machines, if that serves.
 
     >>> with chosen_settings(demo=True, steps=4) as settings:
     ...     settings.model, settings.steps, settings.lr, settings.playground
@@ -29,7 +31,12 @@ def chosen_settings(
     with ExitStack() as stack:
         if demo:
             settings |= {name: value for name, value in ONLINE.items() if settings.get(name) is None}
-            settings["playground"] = True
+            if settings.get("playground") is None:
+                settings["playground"] = True
+            if state is None and cluster:
+                raise InputError(
+                    f"--demo on the cluster at {cluster} needs --state, a folder that all of its machines see"
+                )
             state = state or stack.enter_context(tempfile.TemporaryDirectory(prefix="ncttt-demo-")) + "/states"
         given = {} if state is None else {"state": state}
         yield Settings(model=model or MODEL, **given, **settings)

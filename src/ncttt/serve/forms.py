@@ -28,7 +28,7 @@ def parts_of(body: bytes, content_type: str, most: int) -> list[Part]:
     boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
     if not 1 <= len(boundary) <= 200:
         raise InputError("the body is no form: its content type names no boundary of 1 to 200 characters")
-    opening = b"--" + boundary
+    opening, body = b"--" + boundary, body.removeprefix(b"\r\n")
     if not body.startswith(opening):
         raise InputError("the body is no form: it does not begin with the boundary that its content type names")
     pieces = body[len(opening) :].split(b"\r\n" + opening, most + 1)
@@ -40,6 +40,7 @@ def parts_of(body: bytes, content_type: str, most: int) -> list[Part]:
 
 
 def _part(piece: bytes, place: int) -> Part:
+    piece = piece.lstrip(b" \t")  # that may stand behind a boundary
     end = piece.find(b"\r\n\r\n", 0, HEADERS)
     if end < 0 or not piece.startswith(b"\r\n"):
         raise InputError(f"the body is no form: part {place} has no headers, or more than {HEADERS} bytes of them")

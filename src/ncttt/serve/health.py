@@ -13,12 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ncttt import __version__
 from ncttt.methods.registry import name_of
 from ncttt.serve import answers
+from ncttt.serve.backend import Backend
 from ncttt.serve.metrics import Metrics
 from ncttt.serve.replies import reply
-from ncttt.serve.working import Working
 
 
-def add_health(app: FastAPI, worker: Working) -> None:
+def add_health(app: FastAPI, worker: Backend) -> None:
     """Add the routes that tell what is served and how it is."""
     served = worker.served
 
@@ -29,7 +29,7 @@ def add_health(app: FastAPI, worker: Working) -> None:
         steps = worker.settings.steps
         facts |= {"protocol": served.protocol.name, "stop": served.stop}
         facts |= {"steps": served.method.steps if steps is None else steps, "size": served.size}
-        shown = {"playground": worker.settings.playground, "most_shown": worker.settings.most_shown}
+        shown = {"playground": bool(worker.settings.playground), "most_shown": worker.settings.most_shown}
         return reply(facts | shown | {"classes": list(served.classes)})
 
     @app.get("/healthz", response_model=dict[str, str])

@@ -14,6 +14,7 @@ ever that of two states.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -23,6 +24,7 @@ from ncttt.base.errors import InputError
 NOBODY = "-"
 AHEAD = 1000  # versions that may be answered before one of them must be on disk
 OWNER = "owner."
+WORDS = re.compile(r"(\S+) (\S+) (\d{1,18})")
 
 
 class Owned(Exception):
@@ -104,7 +106,10 @@ class Claims:
         path = self._place(stream, claim.number)
         path.parent.mkdir(exist_ok=True)
         part = path.with_name(f".{OWNER}{uuid4().hex}")
-        part.write_text(claim.text)
+        with part.open("w") as file:
+            file.write(claim.text)
+            file.flush()
+            os.fsync(file.fileno())  # else a claim may be empty after a loss of power
         try:
             os.link(part, path)
         except FileExistsError:
@@ -128,8 +133,8 @@ class Claims:
                 return Claim(0, NOBODY, NOBODY, 0)
             text = _text(self._place(stream, number))
             if text is not None:
-                owner, word, floor = text.split()
-                return Claim(number, owner, word, int(floor))
+                found = WORDS.fullmatch(text)  # else it is damaged, and somebody's whom nobody knows
+                return Claim(number, found[1], found[2], int(found[3])) if found else Claim(number, "?", "?", 0)
 
     def _numbers(self, stream: str) -> list[int]:
         numbers = (path.name.removeprefix(OWNER) for path in (self._folder / stream).glob(f"{OWNER}*"))

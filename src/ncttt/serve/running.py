@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ncttt.base.errors import InputError
 from ncttt.base.locks import alone_with
-from ncttt.base.signals import listening
+from ncttt.base.signals import Request, listening
 from ncttt.serve.cluster.asked import counts, keep_to_this_machine
 from ncttt.serve.settings import Settings
 
@@ -54,13 +54,15 @@ def run_service(
     workers = _replicas(settings, engine, replicas, address)
     folder = Path(settings.state)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with alone_with(folder), listening(), _bound(host, port) as bound, workers as worker:
+    with alone_with(folder), listening() as request, _bound(host, port) as bound, workers as worker:
         app = create_app(settings, token=token, loopback=is_loopback(host), worker=worker)
+        if request.signal is not None:
+            request.obey()
         gc.collect()
         gc.freeze()  # what lives as long as the service: to look through it again stops all requests for 0.2 seconds
         config = uvicorn.Config(app, http=Bounded, log_level="warning", access_log=False)
         hint = " (open it in a browser)" if settings.playground else ""
-        _serve(config, bound, f"serving {settings.model} on", hint)
+        _serve(config, bound, f"serving {settings.model} on", hint, request)
 
 
 def _replicas(settings: Settings, engine: str, replicas: int | str | None, address: str | None) -> Any:
@@ -91,7 +93,7 @@ def _bound(host: str, port: int) -> socket.socket:
         raise InputError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
-def _serve(config: Config, address: socket.socket, told: str, hint: str) -> None:
+def _serve(config: Config, address: socket.socket, told: str, hint: str, request: Request) -> None:
     from uvicorn import Server
 
     class Telling(Server):
@@ -99,6 +101,9 @@ def _serve(config: Config, address: socket.socket, told: str, hint: str) -> None
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            if request.signal is not None:  # it came before uvicorn listened to signals
+                self.should_exit = True
+                return
             host, port = address.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             print(f"ncttt: {told} http://{shown}:{port}{hint}", file=sys.stderr, flush=True)

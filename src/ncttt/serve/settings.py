@@ -46,7 +46,8 @@ class Settings:
         most_pixels: Largest image, in pixels.
         most_predictions: Number of predictions that wait for their labels (feedback).
         most_shown: Number of images of each stream in memory that the dashboard shows; 0 keeps none.
-        playground: Let the dashboard send labelled images of a data set to a stream of their own, which makes load.
+        playground: Let the dashboard send labelled images of a data set to a stream of their own, which
+            costs processor time; by default only with --demo.
         seed: Seed of the adaptation.
         device: cpu, cuda or cuda:N.
         threads: Number of processor threads; by default one for each core.
@@ -76,7 +77,7 @@ class Settings:
     most_pixels: int = 25_000_000
     most_predictions: int = 10_000
     most_shown: int = 12
-    playground: bool = False
+    playground: bool | None = None
     seed: int = 0
     device: str = "cpu"
     threads: int | None = None

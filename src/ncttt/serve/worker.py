@@ -39,13 +39,14 @@ class Answer:
     """What came of the images of one request.
 
     `probabilities` and `source_probabilities` are float32 (N, classes), of the adapted and of the source model; `shift`
-    (N,) where it was asked for. The rest tells of the whole batch.
+    (N,) where it was asked for. The rest tells of the whole `batch`, which the worker numbers.
     """
 
     probabilities: np.ndarray
     source_probabilities: np.ndarray
     shift: np.ndarray | None
     images: int
+    batch: int
     outcome: str
     trace: Trace
     steps_allowed: int
@@ -66,10 +67,11 @@ class Worker:
     def __init__(self, settings: Settings, metrics: Metrics, say: Callable[[str], None], claims: Claims | None = None):
         self.settings, self.metrics = settings, metrics
         self.served = Served(settings)
-        self.history = History(settings.hot_streams, settings.most_shown)
+        self.history = History(settings.hot_streams, settings.most_shown, metrics.forget)
         self.queue = Queue(settings.batch_size, settings.wait_ms / 1000, settings.most_waiting)
         self._pace = Pace(None if settings.budget_ms is None else settings.budget_ms / 1000)
         self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
+        self._batches = 0
         self._streams: Streams | None = None
         self._forgetful: Stream | None = None
         if self.served.protocol.remembers:
@@ -148,6 +150,7 @@ class Worker:
 
     def _answers(self, batch: Sequence[Waiting]) -> list[Answer]:
         began = time.perf_counter()
+        self._batches += 1
         pixels = batch[0].images if len(batch) == 1 else np.concatenate([waiting.images for waiting in batch])
         images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div(255)
         stream = self._forgetful or self.streams.get(batch[0].stream)
@@ -167,6 +170,7 @@ class Worker:
         self._pace.add(seconds, trace.steps)
         known = {
             "images": len(images),
+            "batch": self._batches,
             "outcome": outcome_of(trace, len(images), stream),
             "trace": trace,
             "steps_allowed": steps,

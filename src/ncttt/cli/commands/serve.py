@@ -1,5 +1,6 @@
 """`ncttt serve`: an adapting classifier as a service."""
 
+import os
 from typing import Any, Literal
 
 from ncttt.serve import run_service
@@ -39,5 +40,6 @@ def serve(
         state: Folder of the states of streams, which a later start goes on from; by default runs/serve.
     """
     of_engine = {"engine": engine, "replicas": replicas, "address": address}
-    with chosen_settings(demo=demo, model=model, state=state, **settings) as chosen:
+    cluster = (address or os.environ.get("RAY_ADDRESS")) if engine == "ray" else None
+    with chosen_settings(demo=demo, model=model, state=state, cluster=cluster, **settings) as chosen:
         run_service(chosen, host=host, port=port, insecure=insecure, **of_engine)

@@ -184,6 +184,8 @@ class Replicas:
         while self._claims.owner(stream) == owner and owner not in present.DEAD and time.monotonic() < until:
             await asyncio.sleep(PAUSE)  # it is ending, and saves its streams
         if self._claims.owner(stream) == owner:
+            if owner not in self._present:
+                present.DEAD.add(owner)  # of a former run, say: its other streams need not wait again
             with suppress(Owned, Lost):  # another request was faster
                 await self._ask(stream, "operate", stream, "take", owner)
 

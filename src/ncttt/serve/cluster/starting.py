@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -40,15 +41,17 @@ def replicas_of(settings: Settings, replicas: tuple[int, int], address: str | No
     """From the smallest to the largest number of replicas until the `with` block ends; then they save and end."""
     fewest, most = replicas
     settings = _everywhere(settings)
-    served = Served(settings)  # what cannot be served is refused before anything is started
-    threads = settings.threads or 1
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", settings.device):
+        raise InputError(f"device must be cpu, cuda or cuda:N; found {settings.device!r}")
+    served = Served(replace(settings, device="cpu"))  # what cannot be served is refused before anything is started
+    threads, device = settings.threads or 1, settings.device.partition(":")[0]  # a replica sees its own GPU alone
     application = f"ncttt-{hashlib.blake2b(settings.state.encode(), digest_size=4).hexdigest()}"
     with _cluster(address, threads * most):
         _check_room(threads, fewest, settings.device)
         # Requests come from this process alone: Ray's own proxies would be addresses without a token and limits.
         serve.start(proxy_location=ProxyLocation.Disabled)
         try:
-            replica = _deployment(fewest, most, settings).bind(replace(settings, threads=threads))
+            replica = _deployment(fewest, most, settings).bind(replace(settings, threads=threads, device=device))
             yield Replicas(settings, served, _deployed(replica, application), application)
         finally:
             serve.delete(application)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ class Record:
     events: deque[Event]
     shown: deque[Shown]
     total: int = 0
+    batch: int = 0  # of the last request, where batches are formed elsewhere
     alarm: bool = False
     shown_at: float = float("-inf")
 
@@ -43,10 +44,11 @@ class Record:
 class History:
     """The last batches, events and thumbnails of no more than so many streams; 0 `most_shown` keeps no thumbnail."""
 
-    def __init__(self, most_streams: int, most_shown: int):
-        self._most, self._most_shown = most_streams, most_shown
+    def __init__(self, most_streams: int, most_shown: int, on_forgotten: Callable[[str], None] = lambda stream: None):
+        self._most, self._most_shown, self._on_forgotten = most_streams, most_shown, on_forgotten
         self._records: OrderedDict[str, Record] = OrderedDict()
-        self._lock, self._number = Lock(), 0
+        self._lock = Lock()
+        self._number = int(time.time() * 1000)  # above all of a service that ran before, as pages may still ask
 
     def batch(self, stream: str, known: Mapping[str, Any], probabilities: np.ndarray) -> None:
         """Add a batch: what is known of it, and its adapted probabilities (B, classes)."""
@@ -62,20 +64,21 @@ class History:
         known |= {name: getattr(answer, name) for name in ("outcome", "version", "drift")}
         with self._lock:
             record = self._record(stream)
-            first = not record.points or record.points[-1].version != answer.version
+            first, record.batch = record.batch != answer.batch, answer.batch
             self._add(record, known if first else known | {"trace": replace(answer.trace, steps=0)}, adapted)
             if first:
                 self._undone(record, answer.trace)
 
-    def scored(self, stream: str, adapted: int, source: int, labels: int = 1) -> None:
-        """Add labels that came, and how many of them each model had predicted."""
+    def scored(self, stream: str, adapted: int, source: int, labels: int = 1) -> bool:
+        """Add labels that came, and how many of them each model had predicted; False if it went to disk meanwhile."""
         with self._lock:
             if stream not in self._records:
-                return  # it went to disk meanwhile
+                return False
             point = self._point(self._records[stream])
             point.labels += labels
             point.adapted += adapted
             point.source += source
+            return True
 
     def event(self, stream: str, kind: str, text: str) -> None:
         """Add what happened to a stream."""
@@ -133,7 +136,7 @@ class History:
             record = self._records[stream] = self._new()
         self._records.move_to_end(stream)
         while len(self._records) > self._most:
-            self._records.popitem(last=False)
+            self._on_forgotten(self._records.popitem(last=False)[0])
         return record
 
     def _point(self, record: Record) -> Point:

@@ -18,9 +18,9 @@ from ncttt.data.corruptions import CLEAN, CORRUPTIONS, EXTRA
 from ncttt.data.shuffling import shuffled
 from ncttt.data.stream import corrupted_domain
 from ncttt.report.names import spelled
+from ncttt.serve.backend import Backend
 from ncttt.serve.batching import QueueFull
 from ncttt.serve.dashboard.answers import PlayRequest
-from ncttt.serve.working import Working
 
 STREAM = "playground"
 BATCH = 10  # images of a request
@@ -58,7 +58,7 @@ class Play:
 class Playground:
     """Plays image sets of the classes that the worker's model knows; used by the thread of the routes alone."""
 
-    def __init__(self, worker: Working):
+    def __init__(self, worker: Backend):
         self._worker, self._sets = worker, fitting(worker.served.classes, worker.served.size)
         self._loaded: dict[str, ImageSet] = {}
         self._play = Play(self._sets[0], (CLEAN,), 5, None, 50)

@@ -6,19 +6,19 @@ import asyncio
 from importlib.resources import files
 from typing import Annotated
 
-from fastapi import FastAPI, Path, Query, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from ncttt.report.palette import style_sheet
 from ncttt.serve import bodies
 from ncttt.serve.access import PAGE
+from ncttt.serve.backend import Backend
+from ncttt.serve.bodies import SMALL_BODY, Name
 from ncttt.serve.dashboard import answers
 from ncttt.serve.dashboard.playground import Playground
 from ncttt.serve.replies import of_stream, reply
-from ncttt.serve.settings import NAME
 from ncttt.serve.streams import StreamFacts, Streams, UnknownStream
 from ncttt.serve.uploads import asked_for
-from ncttt.serve.working import Working
 
 OWN, SHARED = "ncttt.serve.dashboard", "ncttt.report.page"
 FILES = {
@@ -42,10 +42,9 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
-SMALL_BODY = 1 << 16
 
 
-def add_dashboard(app: FastAPI, worker: Working) -> Playground | None:
+def add_dashboard(app: FastAPI, worker: Backend) -> Playground | None:
     """Add the page, the histories that it shows, and the playground if there is to be one, which is returned."""
     _add_page(app)
     _add_history(app, worker)
@@ -68,10 +67,10 @@ def _add_page(app: FastAPI) -> None:
         return Response(texts[name], media_type=KINDS[name.partition(".")[2] or "html"], headers=HEADERS)
 
 
-def _add_history(app: FastAPI, worker: Working) -> None:
+def _add_history(app: FastAPI, worker: Backend) -> None:
     @app.get("/streams/{name}/history", response_model=answers.HistoryAnswer)
     async def show_history(
-        name: Annotated[str, Path(pattern=f"^{NAME.pattern}$", examples=["door-2"])],
+        name: Name,
         since: Annotated[int, Query(ge=0, le=2**53)] = 0,
     ) -> Response:
         """Tell of a stream and its last batches, from a number on; nothing of one that is not there, or not yet."""

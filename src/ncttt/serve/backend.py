@@ -14,7 +14,7 @@ from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
 
 
-class Working(Protocol):
+class Backend(Protocol):
     """Answers the requests of a service, from `start` to `close`."""
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""The straight way to the route that carries the load, past the routing and the checks that it does not need.
+"""A direct route for the requests that carry the load, past the routing and the checks that they do not need.
 
 FastAPI spends more time on a request than it takes to read a small image. The route is still one of the application's,
 so that it is described.
@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class Straight:
+class DirectRoute:
     """Sends POST requests for a route to its function; errors of these kinds become what `refused` makes of them."""
 
     def __init__(

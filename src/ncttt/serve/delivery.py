@@ -1,4 +1,4 @@
-"""Results on their way from the worker's thread to the event loop: one wake-up for all that are ready."""
+"""Delivery of results from the worker's thread to the event loop: one wake-up for all that are ready."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import deque
 from concurrent.futures import Future
 from typing import Any
 
+from ncttt.serve.batching import QueueClosed
 
-class Homeward:
+
+class Delivery:
     """Lets coroutines of one event loop wait for futures of other threads."""
 
     def __init__(self) -> None:
@@ -34,6 +36,9 @@ class Homeward:
         while self._ready:
             waiter, done = self._ready.popleft()
             if waiter.done():  # nobody waits any more
+                continue
+            if done.cancelled():
+                waiter.set_exception(QueueClosed("the service is ending"))
                 continue
             error = done.exception()
             if error is None:
