@@ -14,7 +14,8 @@ torch.set_num_threads(1)
 
 # Doctests are not looked for in this file, whose name tests/browser/conftest.py has taken by then, nor in programs that
 # need what only `make fuzz` and `make test-browser` install.
-collect_ignore = ["conftest.py", "fuzz/run.py", "browser/take_screenshot.py", "browser/take_demo_screenshot.py"]
+collect_ignore = ["conftest.py", "fuzz/run.py"]
+collect_ignore_glob = ["browser/take_*.py"]
 
 
 @pytest.fixture(scope="session")

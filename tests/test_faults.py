@@ -118,7 +118,7 @@ def head_statistics_of_the_test_batch(monkeypatch):
 def softmax_over_the_batch(monkeypatch):
     """TENT's entropy of what a class gives to the images, not of what an image gives to the classes."""
     entropy = tent.mean_entropy
-    monkeypatch.setattr(tent, "mean_entropy", lambda logits: entropy(logits.T))
+    monkeypatch.setattr(tent, "mean_entropy", lambda logits, copies=1: entropy(logits.T, copies))
 
 
 def self_kept_among_the_neighbours(monkeypatch):

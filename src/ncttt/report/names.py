@@ -105,7 +105,7 @@ def settings_in(row: Mapping[str, Any]) -> str | None:
     """The settings of a row as JSON, those included that its method got after the row had been measured.
 
     >>> settings_in({"settings": '{"name": "clust3", "clusters": 10}'})
-    '{"clusters": 10, "gather": 0, "name": "clust3", "reduction": "mean"}'
+    '{"clusters": 10, "gather": 0, "mirror_mean": false, "name": "clust3", "reduction": "mean"}'
     """
     return None if row.get("settings") is None else _completed(row["settings"])
 
