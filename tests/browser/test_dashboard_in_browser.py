@@ -145,6 +145,7 @@ def test_every_chart_has_a_description_and_there_is_a_table(page):
     assert len(labels) == 4
     assert all(len(label) > 10 for label in labels)
     page.locator("#numbers summary").click()
+    page.locator("#numbers td").first.wait_for()
     heads = page.locator("#numbers table").first.locator("th[scope=col]").all_text_contents()
     assert heads[:5] == ["Time", "Images", "Drift", "Alarm", "Agreement"]
     assert page.locator("#numbers table").first.locator("tbody tr").count() >= 1
