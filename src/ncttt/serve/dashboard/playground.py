@@ -151,7 +151,9 @@ class Playground:
         right = [int((each.argmax(1) == labels).sum()) for each in (answer.probabilities, answer.source_probabilities)]
         history.scored(STREAM, *right, labels=len(labels))
         history.show(STREAM, images, answer, labels)
-        self._sent, self._place = self._sent + len(images), self._place + len(images)
+        self._place += len(images)
+        if play is self._play:  # else these were on their way when something else began
+            self._sent += len(images)
 
     def _draw(self, name: str, kind: str, severity: int, first: int) -> tuple[np.ndarray, np.ndarray]:
         """The next images of a set under a corruption, and their labels."""
