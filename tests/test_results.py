@@ -93,7 +93,7 @@ def test_the_committed_rows_are_the_cells_of_the_study(script, cifar10_root, mon
     keys = [row["key"] for path in sorted(ROWS.parent.glob("cifar10c_*.csv")) for row in read_rows(path)]
     planned = [cell.key for cell, _ in script("check_results").committed()]
     assert sorted(planned) == sorted(keys)
-    assert len(keys) == 1332
+    assert len(keys) == 1440
 
 
 @pytest.mark.network
