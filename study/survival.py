@@ -2,8 +2,8 @@
 
     python study/survival.py > results/tables/survival.md
 
-Continual streams through five corruptions at severity 5, 256 images a domain: each corruption once (study/field_batches),
-and each twice, in random order and with correlated labels (study/field_recurring).
+Continual streams through five corruptions at severity 5, 256 images a domain: each corruption once
+(study/field_batches), and each twice, in random order and with correlated labels (study/field_recurring).
 """
 
 from pathlib import Path

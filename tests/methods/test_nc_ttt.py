@@ -217,3 +217,39 @@ def test_a_branch_that_cannot_tell_source_images_does_not_end_the_steps():
     assert (adapter.trace.stopped, adapter.trace.steps) == ("no source level", model.method.steps)
     model.forget()
     assert model.method.tells_source(model)  # as far as anybody knows
+
+
+def test_preserving_noise_keeps_the_variance_and_labels_by_both_densities():
+    """Whitened features keep unit covariance in both views; labels are the posterior by torch.distributions."""
+    torch.manual_seed(0)
+    method = ncttt.NCTTT(variance="preserved", sigma_in=0.3, sigma_out=0.8, views=2)
+    projected = torch.randn(500, 4, 16)
+    noise = torch.cat([sigma * torch.randn(2, *projected.shape) for sigma in (0.3, 0.8)])
+    views, labels = method._views_and_labels(projected, noise)
+    for view in views:
+        torch.testing.assert_close(view.flatten(0, 1).T.cov(), torch.eye(16), rtol=0, atol=0.15)
+    inner = torch.distributions.Normal(math.sqrt(1 - 0.3**2) * projected, 0.3)
+    outer = torch.distributions.Normal(math.sqrt(1 - 0.8**2) * projected, 0.8)
+    posterior = (inner.log_prob(views).sum(-1) - outer.log_prob(views).sum(-1)).sigmoid()
+    torch.testing.assert_close(labels, posterior, rtol=1e-3, atol=1e-4)
+    assert labels[:2].mean() > 0.9 > 0.1 > labels[2:].mean()
+
+
+def test_preserving_noise_without_inner_noise_labels_views_one_and_zero():
+    method = ncttt.NCTTT(variance="preserved", sigma_in=0.0, sigma_out=0.7)
+    projected = torch.randn(8, 4, 16)
+    views, labels = method._views_and_labels(projected, torch.cat([torch.zeros(1, 8, 4, 16), torch.randn(1, 8, 4, 16)]))
+    assert labels[0].eq(1).all()
+    assert labels[1].eq(0).all()
+    torch.testing.assert_close(views[0], projected, rtol=0, atol=0)
+
+
+def test_preserving_noise_trains_and_has_no_more_than_unit_variance():
+    method = ncttt.NCTTT(variance="preserved", sigma_in=0.0, sigma_out=0.7, hidden=16)
+    case = Case("resnet", method)
+    logits, features = case.model.train().forward_with_features(images(8))
+    loss = method.training_loss(case.model, images(8), features, logits)
+    loss.backward()
+    assert loss.isfinite()
+    with pytest.raises(InputError, match="sigma_out <= 1"):
+        ncttt.NCTTT(variance="preserved", sigma_in=0.5, sigma_out=1.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from math import ceil
 
 import torch
 from torch import Tensor, nn
@@ -213,7 +214,8 @@ class Adaptation:
     def _objective(self) -> Objective | None:
         method = self._model.method
         assert self._learned is not None
-        images = shifted_copies(self._learned, method.copies, method.mirrored)
+        learned = self._learned[: ceil(method.share * len(self._learned))]
+        images = shifted_copies(learned, method.copies, method.mirrored, method.jitter)
         objective = method.adaptation_loss(self._model.model, images)
         if objective is None:
             return None
@@ -221,13 +223,14 @@ class Adaptation:
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
         loss, score, logits = objective
-        score = None if score is None else score[: len(self._learned)]
+        score = None if score is None else score[: len(learned)]
         return Objective(loss, score, None if logits is None else self._own_logits(logits))
 
     def _own_logits(self, logits: Tensor) -> Tensor | None:
         """The prediction of the batch that the logits of a gradient pass give; None where they lack a part of it."""
         method, count = self._model.method, len(self._images)
-        if self._learned is not self._images or (method.looks_twice and method.copies < 2):
+        both = not method.looks_twice or (method.copies > 1 and not method.jitter)
+        if self._learned is not self._images or method.share < 1 or not both:
             return None
         return mean_logits(logits[:count], logits[count : 2 * count]) if method.looks_twice else logits[:count]
 
@@ -274,11 +277,11 @@ def _can_be_lowered(loss: Tensor | None) -> bool:
     return loss is None or (loss.ndim == 0 and loss.requires_grad)
 
 
-def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor:
+def shifted_copies(images: Tensor, copies: int, mirrored: bool = True, jitter: bool = False) -> Tensor:
     """The images and copies of them, one after another: (B, C, H, W) -> (copies * B, C, H, W).
 
     All but the first two copies are shifted by up to a sixteenth of the image, a whole copy alike, its edge reflected;
-    every other copy is mirrored. Without mirroring all but the first are shifted.
+    every other copy is mirrored. With `jitter`, or without mirroring, all but the first are shifted.
 
     >>> shifted_copies(torch.rand(8, 3, 32, 32), copies=4).shape
     torch.Size([32, 3, 32, 32])
@@ -288,7 +291,7 @@ def shifted_copies(images: Tensor, copies: int, mirrored: bool = True) -> Tensor
     height, width = images.shape[2:]
     reach = max(1, min(height, width) // 16)
     padded = F.pad(images, [reach] * 4, mode="reflect")
-    parts = [images, images.flip(3)] if mirrored else [images]
+    parts = [images, images.flip(3)] if mirrored and not jitter else [images]
     while len(parts) < copies:
         top, left = torch.randint(2 * reach + 1, (2,), generator=own_generator()).tolist()
         window = padded[:, :, top : top + height, left : left + width]

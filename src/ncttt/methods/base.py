@@ -51,11 +51,12 @@ class Method:
     `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
-    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. With `mirror_mean` and
-    `mirrored` a prediction is the mean of the probabilities of an image and of its mirror image. Where batches are
-    small, `gather` lets a stream take its steps on groups of at least so many images, which wait until there are
-    enough, each predicted when it comes; 0 learns from each batch by itself. `added` are the settings that it got after
-    checkpoints and rows had been made without them, each with the value that it has there.
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. The first mirrored copy is
+    shifted only with `jitter`. With a `share` below one a step learns from the first images of the batch alone, in less
+    time. With `mirror_mean` and `mirrored` a prediction is the mean of the probabilities of an image and of its mirror
+    image. Where batches are small, `gather` lets a stream take its steps on groups of at least so many images, which
+    wait until there are enough, each predicted when it comes; 0 learns from each batch by itself. `added` are the
+    settings that it got after checkpoints and rows had been made without them, each with the value that it has there.
     """
 
     name: ClassVar[str]
@@ -76,6 +77,8 @@ class Method:
     auxiliary_weight: float = 1.0
     copies: int = 1
     mirrored: bool = True
+    jitter: bool = False
+    share: float = 1.0
     mirror_mean: bool = False
     gather: int = 0
 
@@ -90,6 +93,8 @@ class Method:
                 raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
         if not isinstance(self.copies, int) or self.copies < 1:
             raise InputError(f"copies must be a whole number of at least 1; found {self.copies!r}")
+        if not 0 < self.share <= 1:
+            raise InputError(f"share must be above 0 and at most 1; found {self.share!r}")
         if isinstance(self.gather, bool) or not isinstance(self.gather, int) or self.gather < 0:
             raise InputError(f"gather must be a whole number of images, or 0 for none; found {self.gather!r}")
         check_optimizer(self.optimizer)

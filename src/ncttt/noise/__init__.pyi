@@ -1,6 +1,13 @@
 from .families import NOISES, Gaussian, Laplace, Noise, StudentT, check_scales, family
 from .kde import kde_log_density, kde_nll, kde_posterior, kde_posterior_logit
-from .labels import contrastive_loss, in_distribution_loss, in_distribution_radius, soft_label, soft_label_logit
+from .labels import (
+    contrastive_loss,
+    in_distribution_loss,
+    in_distribution_radius,
+    soft_label,
+    soft_label_logit,
+    view_logit,
+)
 from .scales import bayes_floor, expected_label, expected_label_as_printed, expected_label_corrected, smallest_beta
 
 __all__ = [
@@ -25,4 +32,5 @@ __all__ = [
     "smallest_beta",
     "soft_label",
     "soft_label_logit",
+    "view_logit",
 ]

@@ -24,6 +24,24 @@ def soft_label_logit(noise: Tensor, sigma_in: float, sigma_out: float, kind: str
     return family(kind)._log_ratio(noise, sigma_in, sigma_out)
 
 
+def view_logit(
+    from_inner: Tensor, from_outer: Tensor, sigma_in: float, sigma_out: float, kind: str | Noise = "gaussian"
+) -> Tensor:
+    """The logit of views whose distances from the two places that the noises start at differ, `(..., dim)` each.
+
+    Where both noises are added to one place this is `soft_label_logit` of the noise.
+
+    >>> view_logit(torch.zeros(1, 16), torch.zeros(1, 16), 0.5, 1.0)
+    tensor([11.0904])
+    """
+    check_scales(sigma_in, sigma_out)
+    if sigma_in == 0:
+        return soft_label_logit(from_inner, sigma_in, sigma_out, kind)
+    of = family(kind)
+    terms = of._log_density(from_inner, sigma_in) - of._log_density(from_outer, sigma_out)
+    return terms.sum(-1, dtype=torch.float64).to(from_inner.dtype)
+
+
 def soft_label(noise: Tensor, sigma_in: float, sigma_out: float, kind: str | Noise = "gaussian") -> Tensor:
     """Probability that noise vectors `(..., dim)` are in-distribution (Eq. 5, in the stable form of Eq. 6)."""
     return torch.sigmoid(soft_label_logit(noise, sigma_in, sigma_out, kind))

@@ -23,7 +23,7 @@ from ncttt.methods.shared import EntropyOf, check_choices, mean_entropy, moved_p
 from ncttt.model.branched import Branched, Features
 from ncttt.model.modes import evaluating
 from ncttt.model.norm import Policy, batch_norms, looking, statistics
-from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label
+from ncttt.noise import Noise, check_scales, contrastive_loss, family, in_distribution_loss, soft_label, view_logit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,8 @@ class NCTTT(Method):
     where a layer has such a name. `entropy`: weight of the predictions' mean entropy beside the discriminator's loss at
     test time, of the prediction for `each` of the copies or of the `mean` over the copies of an image (`entropy_of`).
     `discriminator_statistics`: of the discriminator's BatchNorm at test time, the `source`'s or those of the
-    `batch`, as in the authors' code.
+    `batch`, as in the authors' code. `variance`: noise is `added` to the projected features, as in the paper, or takes
+    the place of a part of them, so that their variance is `preserved` and only their shape tells the views apart.
     """
 
     name: ClassVar[str] = "nc_ttt"
@@ -47,7 +48,11 @@ class NCTTT(Method):
     has_branch: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     branch_settings = ("head", "channels", "hidden", "discriminator_norm", "scaling", "conditional")
-    added: ClassVar[Mapping[str, Any]] = {"discriminator_statistics": "source", "entropy_of": "each"}
+    added: ClassVar[Mapping[str, Any]] = {
+        "discriminator_statistics": "source",
+        "entropy_of": "each",
+        "variance": "added",
+    }
 
     steps: int = 4
     lr: float = 2e-3
@@ -68,12 +73,15 @@ class NCTTT(Method):
     entropy: float = 0.1
     entropy_of: EntropyOf = "each"
     discriminator_statistics: Literal["source", "batch"] = "source"
+    variance: Literal["added", "preserved"] = "added"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.entropy < math.inf:
             raise InputError(f"entropy must be finite and not negative; found {self.entropy!r}")
         check_scales(self.sigma_in, self.sigma_out)
+        if self.variance == "preserved" and self.sigma_out > 1:
+            raise InputError(f"noise that preserves the variance has sigma_out <= 1; found {self.sigma_out!r}")
         family(self.noise)
         check_choices(self, **_CHOICES)
         for field in ("channels", "hidden", "views"):
@@ -208,9 +216,23 @@ class NCTTT(Method):
         with torch.autocast(logits.device.type, enabled=False):
             for head, projected in branch.each(features):
                 noise = draw(sample, projected.detach().expand(self.views, *projected.shape), dim=1)
-                labels = soft_label(noise, self.sigma_in, self.sigma_out, kind)
-                views_of_heads.append((head.discriminate(projected + noise, condition), labels, projected))
+                views, labels = self._views_and_labels(projected, noise)
+                views_of_heads.append((head.discriminate(views, condition), labels, projected))
         return views_of_heads
+
+    def _views_and_labels(self, projected: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Views `(2 * views, B, P, dim)`, in-views first, and their soft labels without the last dimension."""
+        if self.variance == "added":
+            return projected + noise, soft_label(noise, self.sigma_in, self.sigma_out, self.noise)
+        inner, outer = ((1 - sigma**2) ** 0.5 for sigma in (self.sigma_in, self.sigma_out))
+        kept = noise.new_tensor([inner] * self.views + [outer] * self.views).view(-1, 1, 1, 1)
+        with torch.no_grad():
+            places = projected * kept
+            distances = [places + noise - share * projected for share in (inner, outer)]
+            if self.sigma_in == 0:
+                distances[0][: self.views] = 0  # rounding is no noise
+            labels = view_logit(*distances, self.sigma_in, self.sigma_out, self.noise).sigmoid()
+        return kept * projected + noise, labels
 
     def _discriminate(self, model: Branched, features: Features, logits: Tensor | None) -> list[Tensor]:
         """Logits `(B, P)` of the noise-free features, for each head."""
@@ -228,6 +250,7 @@ _CHOICES = {
     "head": ("pixel", "flat"),
     "scaling": ("none", "standardize", "whiten"),
     "discriminator_statistics": ("source", "batch"),
+    "variance": ("added", "preserved"),
 }
 _PAPER: dict[str, Any] = {
     "hidden": 1024,
