@@ -26,7 +26,18 @@ import ncttt
 from ncttt.adapt.batch import Adaptation
 from ncttt.base.provenance import origin
 
-METHOD = ncttt.NCTTT(conditional=False, moves="encoder", copies=1, entropy=0)
+METHOD = ncttt.NCTTT(
+    conditional=False,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+)
 
 
 def make_model() -> ncttt.Branched:

@@ -116,7 +116,7 @@ def cosines_of(model: Branched, images: Tensor, labels: Tensor) -> tuple[float, 
     def between(one: Tensor, other: Tensor) -> float:
         return F.cosine_similarity(one, other, dim=0).item()
 
-    method = replace(model.method, entropy=0.0) if isinstance(model.method, ncttt.NCTTT) else model.method
+    method = replace(model.method, entropy=0.0, contrast=1.0) if isinstance(model.method, ncttt.NCTTT) else model.method
     own = gradient(method.adaptation_loss(model, images).loss)
     true = gradient(F.cross_entropy(model(images), labels))
     entropy = gradient(mean_entropy(model(images)))

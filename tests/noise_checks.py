@@ -94,9 +94,9 @@ def check_head_uses_source_statistics() -> None:
 
 def check_adaptation_loss_is_equation_nine() -> None:
     for head in ("pixel", "flat"):
-        method = ncttt.NCTTT(head=head, conditional=True, entropy=0)
+        method = ncttt.NCTTT(head=head, conditional=True, entropy=0, contrast=1)
         model = attached("resnet", method)
-        loss, score, _ = method.adaptation_loss(model, images(5))
+        loss, score, *_ = method.adaptation_loss(model, images(5))
         logits, features = model.forward_with_features(images(5))
         part = model.branch.heads[0]
         rows = part.project(features)

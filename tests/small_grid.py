@@ -18,7 +18,19 @@ def make_checkpoint(folder: Path) -> str:
     torch.manual_seed(0)
     fit, held_out = load("digits", "fit").subset(range(320)), load("digits", "val")
     example = next(iter(batches(fit, 2)))[0]
-    method = ncttt.NCTTT(moves="layer1", channels=8, hidden=64, steps=2, lr=0.01, copies=1, entropy=0)
+    method = ncttt.NCTTT(
+        moves="layer1",
+        channels=8,
+        hidden=64,
+        steps=2,
+        lr=0.01,
+        copies=1,
+        crop=1.0,
+        mirror_mean=False,
+        entropy=0,
+        contrast=1,
+        step_size="fixed",
+    )
     model = ncttt.attach(ncttt.models.small(width=4), "layer3", method, example)
     ncttt.train(
         model,

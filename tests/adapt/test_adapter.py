@@ -16,7 +16,20 @@ from ncttt.adapt.state import EXTRA
 from ncttt.model.norm import blend, statistics
 from ncttt.testing.cases import CLASSES, Case, attached, images, resnet, trusted
 
-METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
+METHOD = ncttt.NCTTT(
+    conditional=False,
+    scaling="standardize",
+    hidden=32,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+)
 
 
 def test_one_step_equals_a_hand_written_loop():

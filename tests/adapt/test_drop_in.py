@@ -15,7 +15,20 @@ from ncttt import InputError
 from ncttt.adapt.state import EXTRA
 from ncttt.testing.cases import Case, attached, images, resnet
 
-METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
+METHOD = ncttt.NCTTT(
+    conditional=False,
+    scaling="standardize",
+    hidden=32,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+)
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 
 

@@ -13,7 +13,19 @@ from ncttt.testing.cases import Branching, Case, ViT, images, never, resnet, vgg
 
 MOVING = ["stream(0.05)", "window(9)"]
 POLICIES = ["prior(16)", "instance(4)", *MOVING]
-LEARNING = ncttt.NCTTT(conditional=False, hidden=32, moves="encoder", copies=1, entropy=0)
+LEARNING = ncttt.NCTTT(
+    conditional=False,
+    hidden=32,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+)
 
 
 def tensors(module: nn.Module) -> list[torch.Tensor]:

@@ -11,7 +11,20 @@ from ncttt.model.norm import batch_norms
 from ncttt.testing.cases import Case, attached, images, resnet, vgg
 
 POLICY = "running(0.1, 20)"
-METHOD = ncttt.NCTTT(conditional=False, hidden=32, moves="encoder", copies=1, entropy=0, norm=POLICY)
+METHOD = ncttt.NCTTT(
+    conditional=False,
+    hidden=32,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+    norm=POLICY,
+)
 
 
 def buffers(model: nn.Module) -> list[torch.Tensor]:

@@ -10,6 +10,7 @@ import ncttt
 import noise_checks
 from ncttt import InputError
 from ncttt.methods.nc_ttt.branch import Whiten
+from ncttt.model.norm import statistics
 from ncttt.testing.cases import Case, attached, images
 
 CHECKS = [value for name, value in vars(noise_checks).items() if name.startswith("check_")]
@@ -155,7 +156,7 @@ def test_the_flat_head_names_another_image_size():
 
 def test_no_gradient_reaches_the_classifier_through_the_condition():
     """Neither in training nor in adaptation; and the tail behind the tap builds no graph while adapting."""
-    method = ncttt.NCTTT(entropy=0)
+    method = ncttt.NCTTT(entropy=0, contrast=1, mirror_mean=False, crop=1.0)
     model = attached("resnet", method, layer="layer2")
     logits, features = model.forward_with_features(images(4))
     method.training_loss(model, images(4), features, logits).backward()
@@ -171,7 +172,7 @@ def test_no_gradient_reaches_the_classifier_through_the_condition():
 
 @pytest.mark.parametrize("conditional", [True, False])
 def test_the_entropy_of_the_predictions_is_lowered_beside_equation_nine(conditional):
-    alone = ncttt.NCTTT(conditional=conditional, entropy=0)
+    alone = ncttt.NCTTT(conditional=conditional, entropy=0, contrast=1, entropy_of="each")
     both = replace(alone, entropy=0.5)
     model = attached("resnet", alone)
     log_probabilities = model(images(4)).log_softmax(1)
@@ -184,10 +185,44 @@ def test_the_entropy_of_the_predictions_is_lowered_beside_equation_nine(conditio
     assert ncttt.NCTTT.paper_cifar().entropy == ncttt.NCTTT.paper_visda().entropy == 0
 
 
+@pytest.mark.parametrize("field", ["entropy", "contrast"])
 @pytest.mark.parametrize("weight", [-0.1, math.inf, math.nan])
-def test_the_weight_of_the_entropy_is_finite_and_not_negative(weight):
-    with pytest.raises(InputError, match="entropy must be finite and not negative"):
-        ncttt.NCTTT(entropy=weight)
+def test_a_weight_of_the_loss_is_finite_and_not_negative(field, weight):
+    with pytest.raises(InputError, match=f"{field} must be finite and not negative"):
+        ncttt.NCTTT(**{field: weight})
+
+
+def test_a_step_lowers_something():
+    with pytest.raises(InputError, match="found 0 for both"):
+        ncttt.NCTTT(entropy=0, contrast=0)
+
+
+@pytest.mark.parametrize(("below", "pace"), [(0.5, 0.5), (1.7, 1.7), (9.0, 2.5), (-1.0, 0.0)])
+def test_the_score_sets_the_size_of_a_step(below, pace):
+    """A step of SGD is as long as its rate; a batch that scores like source images takes none."""
+    settings = {"optimizer": "sgd", "lr": 1e-2, "crop": 1.0}
+    paced, fixed = (attached("resnet", ncttt.NCTTT(step_size=size, **settings)) for size in ("score", "fixed"))
+    batch = images(64)
+    with statistics(paced.batch_norms(), "batch"):
+        logits, features = paced.forward_with_features(torch.cat([batch, batch.flip(3)]))
+        score = paced.method.score(paced, features, logits).mean().item()
+    paced.branch.source_score.copy_(torch.tensor([score + below * 0.01, 0.01]))
+    moved, traces = [], []
+    for model in (paced, fixed):
+        adapter = ncttt.Adapter(model, protocol="online")
+        before = adapter.model.classifier.layer1[0].weight.clone()
+        adapter(batch)
+        moved.append(adapter.model.classifier.layer1[0].weight - before)
+        traces.append(adapter.trace)
+    torch.testing.assert_close(moved[0], pace * moved[1], rtol=1e-2, atol=1e-7)
+    assert (traces[0].steps, traces[0].stopped) == ((1, "steps") if pace else (0, "source level"))
+    assert traces[1].steps == 1
+
+
+def test_steps_are_fixed_before_calibration():
+    model, batch = attached("resnet", ncttt.NCTTT()), images(64)
+    fixed = attached("resnet", ncttt.NCTTT(step_size="fixed"))
+    assert torch.equal(ncttt.Adapter(model)(batch), ncttt.Adapter(fixed)(batch))
 
 
 def test_whitening_takes_half_precision_rows():
@@ -253,3 +288,10 @@ def test_preserving_noise_trains_and_has_no_more_than_unit_variance():
     assert loss.isfinite()
     with pytest.raises(InputError, match="sigma_out <= 1"):
         ncttt.NCTTT(variance="preserved", sigma_in=0.5, sigma_out=1.5)
+
+
+def test_the_fast_preset_learns_from_one_small_crop():
+    fast = ncttt.NCTTT.fast(hidden=32)
+    assert (fast.copies, fast.hidden) == (1, 32)
+    assert fast == replace(ncttt.NCTTT(hidden=32), copies=1, crop=fast.crop)
+    assert fast.crop < ncttt.NCTTT().crop

@@ -16,7 +16,20 @@ from ncttt.data.corruptions import corrupt
 from ncttt.model.certainty import certainty_of, source_levels
 from ncttt.testing.cases import Case, always, attached, images, never, resnet
 
-METHOD = ncttt.NCTTT(conditional=False, scaling="standardize", hidden=32, moves="encoder", copies=1, entropy=0)
+METHOD = ncttt.NCTTT(
+    conditional=False,
+    scaling="standardize",
+    hidden=32,
+    moves="encoder",
+    copies=1,
+    crop=1.0,
+    mirror_mean=False,
+    entropy=0,
+    contrast=1,
+    step_size="fixed",
+    steps=4,
+    lr=2e-3,
+)
 
 
 def calibrated(method: ncttt.Method = METHOD) -> ncttt.Branched:

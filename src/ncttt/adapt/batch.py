@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from math import ceil
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ncttt.base.errors import InputError
-from ncttt.base.seeding import own_generator
 from ncttt.methods.base import Method, Objective, Prediction
 from ncttt.model.branched import Branched
+from ncttt.model.copies import copies_of, crop_shape
 from ncttt.model.mirrors import mean_logits, mirror
 from ncttt.model.norm import Moves, Policy, looking, moves_in_passing, needs_passes, predicting, statistics, stepping
 
@@ -214,23 +212,29 @@ class Adaptation:
     def _objective(self) -> Objective | None:
         method = self._model.method
         assert self._learned is not None
-        learned = self._learned[: ceil(method.share * len(self._learned))]
-        images = shifted_copies(learned, method.copies, method.mirrored, method.jitter)
+        crop = method.crop if self._takes_crops() else 1.0
+        images = copies_of(self._learned, method.copies, method.mirrored, crop)
         objective = method.adaptation_loss(self._model.model, images)
         if objective is None:
             return None
         if not isinstance(objective, Objective) or not _can_be_lowered(objective.loss):
             what = f"{type(method).__name__}.adaptation_loss"
             raise InputError(f"{what} must give an Objective whose loss is a scalar with a gradient; found {objective}")
-        loss, score, logits = objective
-        score = None if score is None else score[: len(learned)]
-        return Objective(loss, score, None if logits is None else self._own_logits(logits))
+        loss, score, logits, pace = objective
+        score = None if score is None else score[: len(self._learned)]
+        return Objective(loss, score, None if logits is None else self._own_logits(logits), pace)
+
+    def _takes_crops(self) -> bool:
+        """Whether the classifier runs on images of the size of the method's crops."""
+        method, images = self._model.method, self._learned
+        assert images is not None
+        return method.crop == 1 or self._model.model.takes(crop_shape(images, method.crop))
 
     def _own_logits(self, logits: Tensor) -> Tensor | None:
         """The prediction of the batch that the logits of a gradient pass give; None where they lack a part of it."""
         method, count = self._model.method, len(self._images)
-        both = not method.looks_twice or (method.copies > 1 and not method.jitter)
-        if self._learned is not self._images or method.share < 1 or not both:
+        both = not method.looks_twice or method.copies > 1
+        if self._learned is not self._images or method.crop < 1 or not both:
             return None
         return mean_logits(logits[:count], logits[count : 2 * count]) if method.looks_twice else logits[:count]
 
@@ -250,7 +254,7 @@ class Adaptation:
         optimizer = self._model.optimizer
         assert optimizer is not None
         with torch.enable_grad(), self._model.gradient_pass() as moves:
-            loss, score, logits = self._objective() or Objective(None)
+            loss, score, logits, pace = self._objective() or Objective(None)
             score = None if score is None else score.detach()
             if self._first_score is None:
                 self._first_score = score
@@ -261,10 +265,13 @@ class Adaptation:
                 if logits is not None:
                     self._prediction, self._moves = Prediction(logits.detach(), score), moves
                 return
+            if pace is not None and not pace:
+                self._stopped = self._stopped or "source level"
             if self._stopped:
                 return
             loss.backward()
-        optimizer.step()
+        with _at_pace(optimizer, pace):
+            optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         self._model.method.after_step(self._model.model)
         self._losses.append(loss.detach())
@@ -273,27 +280,21 @@ class Adaptation:
         self._moves = moves
 
 
+@contextmanager
+def _at_pace(optimizer: torch.optim.Optimizer, pace: Tensor | None) -> Iterator[None]:
+    """Learning rates times the pace, inside the `with` block."""
+    if pace is None:
+        yield
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate * pace.item()
+    try:
+        yield
+    finally:
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+
 def _can_be_lowered(loss: Tensor | None) -> bool:
     return loss is None or (loss.ndim == 0 and loss.requires_grad)
-
-
-def shifted_copies(images: Tensor, copies: int, mirrored: bool = True, jitter: bool = False) -> Tensor:
-    """The images and copies of them, one after another: (B, C, H, W) -> (copies * B, C, H, W).
-
-    All but the first two copies are shifted by up to a sixteenth of the image, a whole copy alike, its edge reflected;
-    every other copy is mirrored. With `jitter`, or without mirroring, all but the first are shifted.
-
-    >>> shifted_copies(torch.rand(8, 3, 32, 32), copies=4).shape
-    torch.Size([32, 3, 32, 32])
-    """
-    if copies == 1:
-        return images
-    height, width = images.shape[2:]
-    reach = max(1, min(height, width) // 16)
-    padded = F.pad(images, [reach] * 4, mode="reflect")
-    parts = [images, images.flip(3)] if mirrored and not jitter else [images]
-    while len(parts) < copies:
-        top, left = torch.randint(2 * reach + 1, (2,), generator=own_generator()).tolist()
-        window = padded[:, :, top : top + height, left : left + width]
-        parts.append(window.flip(3) if mirrored and len(parts) % 2 else window)
-    return torch.cat(parts)

@@ -19,12 +19,14 @@ class Objective(NamedTuple):
     """What an adaptation step lowers, and, where the method has one, the per-image score `(B,)` of the same pass.
 
     With `logits`, those of the same pass, the method predicts what it saw before the step, without another forward. A
-    loss of None says that there is nothing to learn, and still gives the logits.
+    loss of None says that there is nothing to learn, and still gives the logits. The step has `pace` times the learning
+    rate; a pace of zero says that the batch is like source images, and ends the steps.
     """
 
     loss: Tensor | None
     score: Tensor | None = None
     logits: Tensor | None = None
+    pace: Tensor | None = None
 
 
 class Prediction(NamedTuple):
@@ -51,12 +53,13 @@ class Method:
     `norm` is the BatchNorm policy of the classifier, or a pair: one for the gradient passes, one for the prediction.
     `auxiliary_weight` is the weight of `training_loss` beside the cross-entropy in joint training. A step lowers the
     loss of so many `copies` of the batch together, the images first, the others shifted by a few pixels and, if
-    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. The first mirrored copy is
-    shifted only with `jitter`. With a `share` below one a step learns from the first images of the batch alone, in less
-    time. With `mirror_mean` and `mirrored` a prediction is the mean of the probabilities of an image and of its mirror
-    image. Where batches are small, `gather` lets a stream take its steps on groups of at least so many images, which
-    wait until there are enough, each predicted when it comes; 0 learns from each batch by itself. `added` are the
-    settings that it got after checkpoints and rows had been made without them, each with the value that it has there.
+    `mirrored`, every other one mirrored: more to learn from, at that many times the cost. With a `crop` below one every
+    copy is a part of the images, with that share of their sides, which costs less; a network that takes images of one
+    size alone gets whole copies. With `mirror_mean` and `mirrored` a prediction is the mean of the probabilities of an
+    image and of its mirror image. Where batches are small, `gather` lets a stream take its steps on groups of at least
+    so many images, which wait until there are enough, each predicted when it comes; 0 learns from each batch by itself.
+    `added` are the settings that it got after checkpoints and rows had been made without them, each with the value that
+    it has there.
     """
 
     name: ClassVar[str]
@@ -77,8 +80,7 @@ class Method:
     auxiliary_weight: float = 1.0
     copies: int = 1
     mirrored: bool = True
-    jitter: bool = False
-    share: float = 1.0
+    crop: float = 1.0
     mirror_mean: bool = False
     gather: int = 0
 
@@ -93,8 +95,8 @@ class Method:
                 raise InputError(f"{field} must be finite and not negative; found {getattr(self, field)!r}")
         if not isinstance(self.copies, int) or self.copies < 1:
             raise InputError(f"copies must be a whole number of at least 1; found {self.copies!r}")
-        if not 0 < self.share <= 1:
-            raise InputError(f"share must be above 0 and at most 1; found {self.share!r}")
+        if not 0 < self.crop <= 1:
+            raise InputError(f"crop must be above 0 and at most 1; found {self.crop!r}")
         if isinstance(self.gather, bool) or not isinstance(self.gather, int) or self.gather < 0:
             raise InputError(f"gather must be a whole number of images, or 0 for none; found {self.gather!r}")
         check_optimizer(self.optimizer)

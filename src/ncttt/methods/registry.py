@@ -31,7 +31,7 @@ class Listing(NamedTuple):
 
 
 # Settings that every method got later, as they were before.
-ADDED_TO_ALL: Mapping[str, Any] = {"gather": 0, "jitter": False, "mirror_mean": False, "share": 1.0}
+ADDED_TO_ALL: Mapping[str, Any] = {"crop": 1.0, "gather": 0, "mirror_mean": False}
 STRANGER = Listing(float("inf"), "", "", "")
 
 
@@ -86,7 +86,7 @@ def added_to(name: str) -> Mapping[str, Any]:
     """The settings that a method got after rows and checkpoints had been made without them, as they were then.
 
     >>> added_to("clust3")
-    {'gather': 0, 'jitter': False, 'mirror_mean': False, 'share': 1.0, 'reduction': 'mean'}
+    {'crop': 1.0, 'gather': 0, 'mirror_mean': False, 'reduction': 'mean'}
     """
     return {**ADDED_TO_ALL, **_listed(name).added}
 

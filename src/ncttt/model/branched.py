@@ -19,7 +19,7 @@ from ncttt.base.words import kind_of
 from ncttt.model.certainty import Recent, measured_certainty
 from ncttt.model.last_stage import AUTO, last_stage
 from ncttt.model.modes import evaluating
-from ncttt.model.norm import batch_norms
+from ncttt.model.norm import batch_norms, statistics
 from ncttt.model.taps import Tap, check_eager, find_layer, logits_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Branched(nn.Module):
         self.input_shape: tuple[int, ...] | None = None
         self.classes: tuple[str, ...] | None = None
         self._whole = False
+        self._sizes: dict[tuple[int, ...], bool] = {}
         self.resize = "square"
         self.normalises = mean is not None or std is not None
         tensors = (*classifier.parameters(), *classifier.buffers(), torch.zeros(()))
@@ -186,6 +187,24 @@ class Branched(nn.Module):
         limits, why = ((-1, 2), ", because the model normalises them itself") if self.normalises else ((-10, 10), "")
         if low < limits[0] or high > limits[1]:
             raise InputError(f"expected images in [0, 1]{why}; found {low:.3g} to {high:.3g}")
+
+    @torch.no_grad()
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether the classifier, and the method's score of images, run on the shape `(C, H, W)`; tried once."""
+        if shape not in self._sizes:
+            images = torch.zeros(1, *shape).to(self.mean)
+            try:
+                with evaluating(self.classifier), statistics(self.batch_norms(), "source"):
+                    if self.branch is None:
+                        self(images)
+                    else:
+                        logits, features = self.forward_with_features(images)
+                        self.method.score(self, features, logits)
+            except (RuntimeError, ValueError, AssertionError):  # as PyTorch, timm and transformers say no
+                self._sizes[shape] = False
+            else:
+                self._sizes[shape] = True
+        return self._sizes[shape]
 
     def extra_repr(self) -> str:
         return f"layer={self.layer!r}, method={self.method!r}"

@@ -105,7 +105,7 @@ def settings_in(row: Mapping[str, Any]) -> str | None:
     """The settings of a row as JSON, those included that its method got after the row had been measured.
 
     >>> sorted(json.loads(settings_in({"settings": '{"name": "clust3", "clusters": 10}'}) or ""))
-    ['clusters', 'gather', 'jitter', 'mirror_mean', 'name', 'reduction', 'share']
+    ['clusters', 'crop', 'gather', 'mirror_mean', 'name', 'reduction']
     """
     return None if row.get("settings") is None else _completed(row["settings"])
 
