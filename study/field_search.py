@@ -23,6 +23,16 @@ STATISTICS = ["batch", "blend(0.8)", "blend(0.5)", "stream(0.02)", "stream(0.01)
 ADAM, SOURCE_OR_BATCH = {"optimizer": ["adam"]}, ["source", "batch"]
 RATES, SMALLER, SGD_RATES = [2e-4, 1e-3, 5e-3], [2e-5, 1e-4, 5e-4], [2e-3, 1e-2, 5e-2]
 STEPS = [1, 2]
+# NC-TTT's preset as it was when the field was measured, but for rate and steps.
+FOUR_STEPS: dict[str, list[Any]] = {
+    "entropy": [0.1],
+    "entropy_of": ["each"],
+    "contrast": [1.0],
+    "step_size": ["fixed"],
+    "crop": [1.0],
+    "mirror_mean": [False],
+    "copies": [4],
+}
 # Six combinations of each: three rates, around the published one, and two values of what is said to matter most.
 SEARCHES: dict[str, dict[str, list[Any]]] = {
     "ptbn": {"norm": STATISTICS},
@@ -41,7 +51,7 @@ SEARCHES: dict[str, dict[str, list[Any]]] = {
     "actmad": {"lr": [4e-4, 2e-3, 1e-2], "norm": SOURCE_OR_BATCH},
     "clust3": {"moves": ["layer2"], "lr": SMALLER, "steps": STEPS},
     "ttt_flow": {"moves": ["layer2"], **ADAM, "lr": SMALLER, "steps": STEPS},
-    "nc_ttt": {"lr": RATES, "steps": STEPS},
+    "nc_ttt": {"lr": RATES, "steps": STEPS, **FOUR_STEPS},
     "entropy of copies": {"moves": ["layer2"], "copies": [4], "lr": RATES, "steps": STEPS},
     "ttt_plus": {"moves": ["layer2"], **ADAM, "lr": RATES, "steps": STEPS},
     "ttt": {**ADAM, "lr": RATES, "steps": STEPS},
