@@ -228,6 +228,24 @@ def test_batches_of_one_are_judged_by_the_window():
     assert words.index("collapsed") < 20
 
 
+def test_the_score_of_the_branch_is_a_mean_over_the_window():
+    model = ncttt.load("digits-small-ncttt")
+    adapter = ncttt.Adapter(model, protocol="online", steps=1, lr=1e-4, on_collapse="warn")
+    total = count = 0.0
+    for size in (64, 32, 224):
+        adapter(torch.rand(size, 3, 32, 32, generator=torch.Generator().manual_seed(size)))
+        fading = 1 - size / WINDOW
+        total, count = fading * total + size * adapter.trace.shift_after, fading * count + size
+        assert adapter.trace.score == pytest.approx(total / count)
+
+
+def test_a_method_without_a_branch_has_no_score_in_its_window():
+    adapter = confident(protocol="online", on_collapse="warn", lr=1e-4)
+    adapter(images(16))
+    assert adapter.trace.agreement is not None
+    assert adapter.trace.score is None
+
+
 def test_a_reset_of_the_user_forgets_window_and_rest():
     adapter = confident(protocol="online", on_collapse="reset", **HARM)
     before = everything(adapter)

@@ -292,14 +292,15 @@ class Adapter(StreamModule):
         if watch.acts:
             pairs = zip(rows, verdicts, strict=True)
             rows[:] = [unadapted.logits if verdict.collapsed else row for row, verdict in pairs]
-        last = verdicts[-1]
-        trace = replace(trace, **last._asdict(), collapsed=last.collapsed)
+        last, images = verdicts[-1], len(unadapted.logits)
+        score = trace.shift_before if trace.shift_after is None else trace.shift_after
+        trace = replace(trace, **last._asdict(), collapsed=last.collapsed, score=watch.score(score, images))
         if last.collapsed and watch.acts:
             watch.leave(self._state.snapshot, unadapted)
             return replace(trace, stopped="collapsed", shift_after=None, reset=False)
         if last.collapsed:
             watch.tell(last)
-        watch.keep(unadapted, rows[-1])
+        watch.keep(unadapted, rows[-1], score)
         return trace
 
     def _suited(self, images: Tensor | LastBatch, steps: int) -> AdaptableModel:

@@ -42,13 +42,15 @@ class Watch(nn.Module):
     """Watches the predictions of a stream, by one forward of the unadapted model for each batch.
 
     Its tensors belong to what moves, so that a reset, an error and a saved state treat them like the rest: the sums of
-    the window, in which older images fade; the statistics of the unadapted model, where they follow the stream; and how
-    many images the adapter has still to rest, and will at the next collapse. A rest is twice as long as the one before
-    it, so that of any number of images a stream that collapses again and again learns from a vanishing share. After it
-    the stream learns at a tenth of the rate, because what has collapsed once does so again, or ends just above it.
+    the window, in which older images fade, and those of the branch's scores, which are told and do not decide; the
+    statistics of the unadapted model, where they follow the stream; and how many images the adapter has still to rest,
+    and will at the next collapse. A rest is twice as long as the one before it, so that of any number of images a
+    stream that collapses again and again learns from a vanishing share. After it the stream learns at a tenth of the
+    rate, because what has collapsed once does so again, or ends just above it.
     """
 
     sums: Tensor
+    scores: Tensor
     rest: Tensor
 
     def __init__(self, policy: OnCollapse, classes: int, statistics: Mapping[str, Tensor], rates: Sequence[float]):
@@ -57,6 +59,7 @@ class Watch(nn.Module):
         self.rates = rates  # of the optimizer's groups, before any collapse
         self.told = False
         self.register_buffer("sums", torch.zeros(6 + 2 * classes))
+        self.register_buffer("scores", torch.zeros(2))  # their sum, and of how many images
         self.register_buffer("rest", torch.tensor([0, REST]))
         self.unadapted = Values(statistics)
         self._draws = Draws()
@@ -105,9 +108,15 @@ class Watch(nn.Module):
         """The verdict on the window that a batch with these logits would end."""
         return judged(self._with(unadapted, adapted))
 
-    def keep(self, unadapted: Unadapted, adapted: Tensor) -> None:
+    def score(self, score: float | None, images: int) -> float | None:
+        """The branch's mean score over the window that so many images with this mean would end."""
+        total, count = self._scores_with(score, images).tolist()
+        return None if score is None else total / count
+
+    def keep(self, unadapted: Unadapted, adapted: Tensor, score: float | None) -> None:
         """Let a batch into the window."""
         self.sums.copy_(self._with(unadapted.logits, adapted))
+        self.scores.copy_(self._scores_with(score, len(adapted)))
         copy_into(self.unadapted.named(), unadapted.statistics)
 
     def leave(self, snapshot: Snapshot, unadapted: Unadapted) -> None:
@@ -135,8 +144,16 @@ class Watch(nn.Module):
             )
 
     def _with(self, unadapted: Tensor, adapted: Tensor) -> Tensor:
-        fading = max(0.0, 1 - len(adapted) / WINDOW)
-        return fading * self.sums + sums_of(unadapted, adapted).to(self.sums)
+        return fading(len(adapted)) * self.sums + sums_of(unadapted, adapted).to(self.sums)
+
+    def _scores_with(self, score: float | None, images: int) -> Tensor:
+        new = 0 if score is None else images
+        return fading(images) * self.scores + self.scores.new_tensor([(score or 0.0) * new, new])
+
+
+def fading(images: int) -> float:
+    """What is left of a window when so many images come."""
+    return max(0.0, 1 - images / WINDOW)
 
 
 def watch_for(
