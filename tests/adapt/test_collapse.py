@@ -115,7 +115,7 @@ def test_a_collapsed_batch_is_predicted_without_its_steps(protocol, policy):
 
 
 def test_a_reset_begins_at_the_source_and_learns_again_after_a_rest():
-    adapter = confident(protocol="online", on_collapse="reset", lr=1e4, steps=3)  # harmful at a thousandth, too
+    adapter = confident(protocol="online", on_collapse="reset", lr=1e8, steps=3)  # harmful at a millionth, too
     source = fingerprint(adapter.model)
     told = []
     for seed in range(130):
@@ -140,15 +140,15 @@ def rate_after(adapter: ncttt.Adapter, batches: int) -> float:
     return adapter._optimizer.param_groups[0]["lr"]
 
 
-def test_each_collapse_leaves_a_tenth_of_the_rate_until_a_reset():
-    adapter, other = (confident(protocol="online", on_collapse="reset", lr=1e4, steps=3) for _ in range(2))
-    assert rate_after(adapter, 1) == 1e4
-    assert rate_after(adapter, 2) == pytest.approx(1e2)
+def test_each_collapse_leaves_a_hundredth_of_the_rate_until_a_reset():
+    adapter, other = (confident(protocol="online", on_collapse="reset", lr=1e8, steps=3) for _ in range(2))
+    assert rate_after(adapter, 1) == 1e8
+    assert rate_after(adapter, 2) == pytest.approx(1e4)
     assert adapter.watch.collapses == 3
     other.load_state_dict(adapter.state_dict())
-    assert rate_after(other, 1) == pytest.approx(10.0)
+    assert rate_after(other, 1) == pytest.approx(1e2)
     adapter.reset()
-    assert rate_after(adapter, 1) == 1e4
+    assert rate_after(adapter, 1) == 1e8
 
 
 def test_frozen_is_until_a_reset():

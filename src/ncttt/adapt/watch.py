@@ -23,7 +23,7 @@ from ncttt.model.snapshot import Snapshot
 
 OnCollapse = Literal["reset", "freeze", "warn"]
 REST = 512  # images without steps after the first collapse
-SLOWER = 0.1  # the learning rate after a collapse, as a share of that before
+SLOWER = 0.01  # the learning rate after a collapse, as a share of that before
 FOREVER = 2**62  # images
 
 
@@ -45,8 +45,8 @@ class Watch(nn.Module):
     the window, in which older images fade, and those of the branch's scores, which are told and do not decide; the
     statistics of the unadapted model, where they follow the stream; and how many images the adapter has still to rest,
     and will at the next collapse. A rest is twice as long as the one before it, so that of any number of images a
-    stream that collapses again and again learns from a vanishing share. After it the stream learns at a tenth of the
-    rate, because what has collapsed once does so again, or ends just above it.
+    stream that collapses again and again learns from a vanishing share. After it the stream learns at a hundredth of
+    the rate, because at a tenth some go on losing, a little less than is noticed.
     """
 
     sums: Tensor
