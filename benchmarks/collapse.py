@@ -75,6 +75,7 @@ def branched(data: str, name: str, classifier: nn.Module, method: ncttt.Method, 
         return ncttt.load(f"{data}-{architecture}-{name.replace('nc_ttt', 'ncttt').replace('_', '-')}")
     fit = load(data, "fit")
     images, _ = next(iter(ncttt.data.batches(fit, 2)))
+    torch.manual_seed(0)
     model = ncttt.attach(deepcopy(classifier), "layer3", method, images, **normalisation)
     ncttt.train(model, fit, branch="only", epochs=15, batch_size=64, held_out=load(data, "val"))
     return model
