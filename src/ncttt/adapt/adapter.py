@@ -46,9 +46,9 @@ class Adapter(StreamModule):
     back to the state before a batch whose loss or logits are not finite. `on_collapse` watches, by one more forward
     pass for each batch, whether learning has made the predictions worse than those of the unadapted model under the
     same statistics: `reset` goes back to that model, predicts the batch by it and rests for a while before it learns
-    again, a hundred times slower, `freeze` learns no more until `reset()`, `warn` says so once. `mean` and `std` normalise the input of a plain
-    module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given
-    model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
+    again, a hundred times slower, `freeze` learns no more until `reset()`, `warn` says so once. `mean` and `std`
+    normalise the input of a plain module, so that images are in [0, 1] outside. `copy=False` saves the memory and time
+    of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
     It is an `nn.Module` and can take the place of the classifier: in a `Sequential`, an evaluation loop, under
     `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there; threads that share it take turns.
