@@ -1,7 +1,7 @@
 """Whether collapse is noticed and survived, and what watching for it costs healthy streams.
 
     python benchmarks/collapse.py --data digits --batch 16 --rounds 2 --out results/collapse_digits.csv
-    python benchmarks/collapse.py --data cifar10 --rounds 2 --out results/collapse_cifar10.csv
+    python benchmarks/collapse.py --data cifar10 --out results/collapse_cifar10.csv
     python benchmarks/collapse.py --data digits --streams long --no-plain --out results/collapse_long.csv
 
 On validation images, clean and under the four extra corruptions at severity 5, one set after another, all of them
