@@ -54,7 +54,8 @@ def ways() -> dict[str, Way]:
         "TTT, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt"), steps=4, lr=1e-3),
         "TTT++, four steps": ncttt.Adapter(ncttt.load("cifar10-small-ttt-plus"), steps=4, lr=1e-3),
         "entropy alone, four steps": ncttt.Adapter(model, ncttt.Tent(moves="layer2", copies=4, steps=4, lr=2e-3)),
-        "NC-TTT, online, two steps": ncttt.Adapter(model, protocol="online", steps=2, lr=1e-3),
+        "NC-TTT, online": ncttt.Adapter(model, protocol="online", lr=1e-3),
+        "NC-TTT, fast": ncttt.Adapter(model, ncttt.NCTTT.fast()),
         "NC-TTT, preset": ncttt.Adapter(model),
     }
 

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -88,6 +89,29 @@ def test_the_page_of_promises_has_the_numbers_of_its_rows():
     gaps = [mean("ece", method) for method in methods]
     assert f"is {gaps[0]} points for the frozen classifier on corrupted images, {gaps[1]} with batch" in page
     assert f"and {gaps[2]} with NC-TTT, but {mean('ece', 'tent')} with TENT" in page
+
+
+@pytest.mark.parametrize("kind", ["digits", "cifar10"])
+def test_the_table_of_collapse_is_that_of_its_rows(kind):
+    """Survivors are at most two points below no steps, over the stream and at its end."""
+    with (ROOT / f"results/collapse_{kind}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    methods = {row["method"] for row in rows}
+    streams = itertools.product(methods, ["healthy", "by_class", "fast"])
+    assert sorted((row["method"], row["stream"]) for row in rows) == sorted(streams)
+
+    def within(row: dict[str, str], column: str, of: str, *keys: str) -> bool:
+        return all(round(float(row[f"{of}_{key}"]) - float(row[f"{column}_{key}"]), 4) <= 0.02 for key in keys)
+
+    survived = [within(row, "reset", "unadapted", "accuracy", "end") for row in rows]
+    assert [row["survives"] == "True" for row in rows] == survived
+    ends = [within(row, "reset", "unadapted", "end") for row in rows]
+    batch = [within(row, "reset", "batch", "end") for row in rows if row["batch_end"]]
+    plain = [within(row, "plain", "unadapted", "end") for row in rows if row["plain_end"]]
+    cells = [len(methods), len(rows), sum(survived), sum(ends)]
+    cells += [f"{sum(each)} of {len(each)}" for each in (batch, plain)]
+    page = (ROOT / "docs/adapt.md").read_text()
+    assert f"(`results/collapse_{kind}.csv`) | {' | '.join(map(str, cells))} |" in page
 
 
 @pytest.mark.network

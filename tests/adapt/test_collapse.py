@@ -115,7 +115,7 @@ def test_a_collapsed_batch_is_predicted_without_its_steps(protocol, policy):
 
 
 def test_a_reset_begins_at_the_source_and_learns_again_after_a_rest():
-    adapter = confident(protocol="online", on_collapse="reset", **HARM)
+    adapter = confident(protocol="online", on_collapse="reset", lr=1e8, steps=3)  # harmful at a millionth, too
     source = fingerprint(adapter.model)
     told = []
     for seed in range(130):
@@ -130,6 +130,25 @@ def test_a_reset_begins_at_the_source_and_learns_again_after_a_rest():
         3 * rest + 2,
         7 * rest + 3,
     ]
+
+
+def rate_after(adapter: ncttt.Adapter, batches: int) -> float:
+    """The learning rate of the last of so many batches that were learned from."""
+    while batches:
+        adapter(images(48, adapter._state.batches))
+        batches -= adapter.trace.stopped != "resting"
+    return adapter._optimizer.param_groups[0]["lr"]
+
+
+def test_each_collapse_leaves_a_hundredth_of_the_rate_until_a_reset():
+    adapter, other = (confident(protocol="online", on_collapse="reset", lr=1e8, steps=3) for _ in range(2))
+    assert rate_after(adapter, 1) == 1e8
+    assert rate_after(adapter, 2) == pytest.approx(1e4)
+    assert adapter.watch.collapses == 3
+    other.load_state_dict(adapter.state_dict())
+    assert rate_after(other, 1) == pytest.approx(1e2)
+    adapter.reset()
+    assert rate_after(adapter, 1) == 1e8
 
 
 def test_frozen_is_until_a_reset():
@@ -207,6 +226,24 @@ def test_batches_of_one_are_judged_by_the_window():
     words = [adapter(images(1, seed)).shape and adapter.trace.stopped for seed in range(40)]
     assert "collapsed" in words
     assert words.index("collapsed") < 20
+
+
+def test_the_score_of_the_branch_is_a_mean_over_the_window():
+    model = ncttt.load("digits-small-ncttt")
+    adapter = ncttt.Adapter(model, protocol="online", steps=1, lr=1e-4, on_collapse="warn")
+    total = count = 0.0
+    for size in (64, 32, 224):
+        adapter(torch.rand(size, 3, 32, 32, generator=torch.Generator().manual_seed(size)))
+        fading = 1 - size / WINDOW
+        total, count = fading * total + size * adapter.trace.shift_after, fading * count + size
+        assert adapter.trace.score == pytest.approx(total / count)
+
+
+def test_a_method_without_a_branch_has_no_score_in_its_window():
+    adapter = confident(protocol="online", on_collapse="warn", lr=1e-4)
+    adapter(images(16))
+    assert adapter.trace.agreement is not None
+    assert adapter.trace.score is None
 
 
 def test_a_reset_of_the_user_forgets_window_and_rest():

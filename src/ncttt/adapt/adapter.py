@@ -46,9 +46,9 @@ class Adapter(StreamModule):
     back to the state before a batch whose loss or logits are not finite. `on_collapse` watches, by one more forward
     pass for each batch, whether learning has made the predictions worse than those of the unadapted model under the
     same statistics: `reset` goes back to that model, predicts the batch by it and rests for a while before it learns
-    again, `freeze` learns no more until `reset()`, `warn` says so once. `mean` and `std` normalise the input of a plain
-    module, so that images are in [0, 1] outside. `copy=False` saves the memory and time of the copy: then the given
-    model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
+    again, a hundred times slower, `freeze` learns no more until `reset()`, `warn` says so once. `mean` and `std`
+    normalise the input of a plain module, so that images are in [0, 1] outside. `copy=False` saves the memory and time
+    of the copy: then the given model itself moves until `reset()`, in evaluation mode and frozen but for what moves.
 
     It is an `nn.Module` and can take the place of the classifier: in a `Sequential`, an evaluation loop, under
     `no_grad` and `inference_mode`. `to` moves all of it, and images follow it there; threads that share it take turns.
@@ -106,7 +106,7 @@ class Adapter(StreamModule):
         buffers = arguments.moving_buffers(self.method, self.model, self._moves_statistics)
         self._moves_buffers = bool(buffers)
         tensors = {f"classifier.{name}": parameter for name, parameter in moving.items()}
-        self.watch = self._made_watch(on_collapse, bool(moving), buffers)
+        self.watch = self._made_watch(on_collapse, buffers)
         watched = {} if self.watch is None else {f"watch.{k}": v for k, v in named_tensors(self.watch).items()}
         self._state = StreamState(Snapshot(tensors | buffers | watched, self._optimizer), self.protocol, seed)
         self.model.source = self._state.snapshot.source
@@ -235,9 +235,11 @@ class Adapter(StreamModule):
             parameter.requires_grad_(True)  # a loop that evaluates may have frozen what looks like a classifier
         suited = self._suited(images, steps[-1])
         unadapted = self._watched(suited, images, look)
-        if unadapted is not None and self.watch is not None and self.watch.resting:
-            self.watch.stay(self._state.snapshot, unadapted, len(images))
-            return torch.stack([unadapted.logits] * len(steps)), Trace(stopped="resting"), True
+        if unadapted is not None and self.watch is not None:
+            if self.watch.resting:
+                self.watch.stay(self._state.snapshot, unadapted, len(images))
+                return torch.stack([unadapted.logits] * len(steps)), Trace(stopped="resting"), True
+            self.watch.slow(self._optimizer)
         gathered = self.model.gathered
         learned = images if gathered is None else gathered.group(images)
         run = Adaptation(suited, images, learned, self._level(len(images if learned is None else learned)))
@@ -267,13 +269,13 @@ class Adapter(StreamModule):
         moved = not fell_back and (run.steps > 0 or self._moves_buffers)
         return torch.stack(rows), trace, moved or unadapted is not None
 
-    def _made_watch(self, on_collapse: OnCollapse | None, learns: bool, buffers: Mapping[str, Tensor]) -> Watch | None:
+    def _made_watch(self, on_collapse: OnCollapse | None, buffers: Mapping[str, Tensor]) -> Watch | None:
         if on_collapse is None:
             return None
         from ncttt.adapt.watch import watch_for  # only who watches needs it
 
         follows = self._small_batches.moves_statistics(self.norm) or moves_buffers(self.norm[1])
-        return watch_for(on_collapse, self.model, buffers, learns or self.model.memory is not None, follows)
+        return watch_for(on_collapse, self.model, buffers, self._optimizer, follows)
 
     def _watched(self, suited: AdaptableModel, images: Tensor, look: Look | None) -> Unadapted | None:
         """What the unadapted model says of a batch, where it is asked; the source gate may have asked it already."""
@@ -290,14 +292,15 @@ class Adapter(StreamModule):
         if watch.acts:
             pairs = zip(rows, verdicts, strict=True)
             rows[:] = [unadapted.logits if verdict.collapsed else row for row, verdict in pairs]
-        last = verdicts[-1]
-        trace = replace(trace, **last._asdict(), collapsed=last.collapsed)
+        last, images = verdicts[-1], len(unadapted.logits)
+        score = trace.shift_before if trace.shift_after is None else trace.shift_after
+        trace = replace(trace, **last._asdict(), collapsed=last.collapsed, score=watch.score(score, images))
         if last.collapsed and watch.acts:
             watch.leave(self._state.snapshot, unadapted)
             return replace(trace, stopped="collapsed", shift_after=None, reset=False)
         if last.collapsed:
             watch.tell(last)
-        watch.keep(unadapted, rows[-1])
+        watch.keep(unadapted, rows[-1], score)
         return trace
 
     def _suited(self, images: Tensor | LastBatch, steps: int) -> AdaptableModel:

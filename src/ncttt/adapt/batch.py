@@ -36,7 +36,8 @@ class Trace:
     the stream back to its beginning after the batch. With `on_collapse`, `collapsed` tells whether the predictions are
     worse than the unadapted model's by its own judgement, and the numbers are those of the window that the batch ends,
     before anything was undone: the `agreement` of both, the `regret` and how much of it is `allowed`, the `class_shift`
-    and the rise of the `entropy` (`ncttt.adapt.collapse.Verdict`).
+    and the rise of the `entropy` (`ncttt.adapt.collapse.Verdict`), and the mean shift `score` after the steps, or
+    before them where that is None.
     """
 
     losses: tuple[float, ...] = ()
@@ -54,6 +55,7 @@ class Trace:
     allowed: float | None = None
     class_shift: float | None = None
     entropy: float | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ TRACE = (
     "agreement",
     "regret",
     "class_shift",
+    "entropy",
+    "score",
 )
 
 
@@ -158,7 +160,7 @@ def trace_row(batch: "Adapted") -> Values:
     ends = (trace.losses[0], trace.losses[-1]) if trace.losses else (None, None)
     figures = (*ends, trace.shift_before, trace.shift_after, trace.confidence, trace.evidence)
     beginning = (batch.number, batch.folder, len(batch.files), trace.steps, trace.stopped)
-    watched = (trace.agreement, trace.regret, trace.class_shift)
+    watched = (trace.agreement, trace.regret, trace.class_shift, trace.entropy, trace.score)
     collapsed = None if trace.agreement is None else int(trace.collapsed)
     return (*beginning, *map(_short, figures), batch.changed, collapsed, *map(_short, watched))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from ncttt.adapt.batch import AdaptableModel
 from ncttt.adapt.collapse import WINDOW, Verdict, judged, sums_of
@@ -22,6 +23,7 @@ from ncttt.model.snapshot import Snapshot
 
 OnCollapse = Literal["reset", "freeze", "warn"]
 REST = 512  # images without steps after the first collapse
+SLOWER = 0.01  # the learning rate after a collapse, as a share of that before
 FOREVER = 2**62  # images
 
 
@@ -40,19 +42,24 @@ class Watch(nn.Module):
     """Watches the predictions of a stream, by one forward of the unadapted model for each batch.
 
     Its tensors belong to what moves, so that a reset, an error and a saved state treat them like the rest: the sums of
-    the window, in which older images fade; the statistics of the unadapted model, where they follow the stream; and how
-    many images the adapter has still to rest, and will at the next collapse. A rest is twice as long as the one before
-    it, so that of any number of images a stream that collapses again and again learns from a vanishing share.
+    the window, in which older images fade, and those of the branch's scores, which are told and do not decide; the
+    statistics of the unadapted model, where they follow the stream; and how many images the adapter has still to rest,
+    and will at the next collapse. A rest is twice as long as the one before it, so that of any number of images a
+    stream that collapses again and again learns from a vanishing share. After it the stream learns at a hundredth of
+    the rate, because at a tenth some go on losing, a little less than is noticed.
     """
 
     sums: Tensor
+    scores: Tensor
     rest: Tensor
 
-    def __init__(self, policy: OnCollapse, classes: int, statistics: Mapping[str, Tensor]):
+    def __init__(self, policy: OnCollapse, classes: int, statistics: Mapping[str, Tensor], rates: Sequence[float]):
         super().__init__()
         self.policy: OnCollapse = policy
+        self.rates = rates  # of the optimizer's groups, before any collapse
         self.told = False
         self.register_buffer("sums", torch.zeros(6 + 2 * classes))
+        self.register_buffer("scores", torch.zeros(2))  # their sum, and of how many images
         self.register_buffer("rest", torch.tensor([0, REST]))
         self.unadapted = Values(statistics)
         self._draws = Draws()
@@ -62,6 +69,11 @@ class Watch(nn.Module):
     def resting(self) -> bool:
         """Whether the adapter takes no steps for now."""
         return bool(self.rest[0] > 0)
+
+    @property
+    def collapses(self) -> int:
+        """How many collapses were undone since the stream began."""
+        return (int(self.rest[1]) // REST).bit_length() - 1
 
     @property
     def acts(self) -> bool:
@@ -87,13 +99,24 @@ class Watch(nn.Module):
             applied.moves.keep()
             return Unadapted(logits, {name: live[name].clone() for name in own})
 
+    def slow(self, optimizer: Optimizer | None) -> None:
+        """Give the optimizer the rates that the collapses so far leave it."""
+        for group, rate in zip(optimizer.param_groups if optimizer else (), self.rates, strict=True):
+            group["lr"] = rate * SLOWER**self.collapses
+
     def verdict(self, unadapted: Tensor, adapted: Tensor) -> Verdict:
         """The verdict on the window that a batch with these logits would end."""
         return judged(self._with(unadapted, adapted))
 
-    def keep(self, unadapted: Unadapted, adapted: Tensor) -> None:
+    def score(self, score: float | None, images: int) -> float | None:
+        """The branch's mean score over the window that so many images with this mean would end."""
+        total, count = self._scores_with(score, images).tolist()
+        return None if score is None else total / count
+
+    def keep(self, unadapted: Unadapted, adapted: Tensor, score: float | None) -> None:
         """Let a batch into the window."""
         self.sums.copy_(self._with(unadapted.logits, adapted))
+        self.scores.copy_(self._scores_with(score, len(adapted)))
         copy_into(self.unadapted.named(), unadapted.statistics)
 
     def leave(self, snapshot: Snapshot, unadapted: Unadapted) -> None:
@@ -121,25 +144,34 @@ class Watch(nn.Module):
             )
 
     def _with(self, unadapted: Tensor, adapted: Tensor) -> Tensor:
-        fading = max(0.0, 1 - len(adapted) / WINDOW)
-        return fading * self.sums + sums_of(unadapted, adapted).to(self.sums)
+        return fading(len(adapted)) * self.sums + sums_of(unadapted, adapted).to(self.sums)
+
+    def _scores_with(self, score: float | None, images: int) -> Tensor:
+        new = 0 if score is None else images
+        return fading(images) * self.scores + self.scores.new_tensor([(score or 0.0) * new, new])
+
+
+def fading(images: int) -> float:
+    """What is left of a window when so many images come."""
+    return max(0.0, 1 - images / WINDOW)
 
 
 def watch_for(
-    on_collapse: OnCollapse, model: Branched, moving: Mapping[str, Tensor], moves: bool, follows: bool
+    on_collapse: OnCollapse, model: Branched, moving: Mapping[str, Tensor], optimizer: Optimizer | None, follows: bool
 ) -> Watch | None:
-    """The watch that a policy asks for; none where nothing but statistics `moves`, which cannot collapse.
+    """The watch that a policy asks for; none where nothing moves but statistics, which cannot collapse.
 
     `follows` says whether predictions may use statistics that follow the stream, which the unadapted model then needs.
     """
     if on_collapse not in get_args(OnCollapse):
         known = ", ".join(map(repr, get_args(OnCollapse)))
         raise InputError(f"on_collapse must be one of {known} or None; found {on_collapse!r}")
-    if not moves:
+    if optimizer is None and model.memory is None:
         return None
     kept = ("branch.", "memory.", "gathered.", "recent.")
     followed = {name: tensor for name, tensor in moving.items() if not name.startswith(kept)}
-    return Watch(on_collapse, number_of_classes(model), followed if follows else {}).to(model.mean)
+    rates = [group["lr"] for group in optimizer.param_groups] if optimizer else []
+    return Watch(on_collapse, number_of_classes(model), followed if follows else {}, rates).to(model.mean)
 
 
 def in_passing(policy: Policy, images: int) -> Policy:

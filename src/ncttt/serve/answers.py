@@ -60,6 +60,8 @@ class Batch(BaseModel):
     agreement: float | None = None
     regret: float | None = None
     class_shift: float | None = None
+    entropy: float | None = None
+    score: float | None = None
 
 
 class DriftAnswer(BaseModel):

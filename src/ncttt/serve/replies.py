@@ -39,6 +39,8 @@ def answered(
             "agreement": trace.agreement,
             "regret": trace.regret,
             "class_shift": trace.class_shift,
+            "entropy": trace.entropy,
+            "score": trace.score,
         },
         "drift": None if answer.drift is None else answer.drift._asdict(),
         "version": answer.version,
