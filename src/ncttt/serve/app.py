@@ -62,7 +62,7 @@ def create_app(
     """
     if worker is None:
         served = Served(settings)
-        worker = Worker(settings, served, Journal(settings, served.classes), say or _say_on_stderr)
+        worker = Worker(settings, served, Journal(settings, served.classes), say or say_on_stderr)
     metrics = worker.journal.metrics
     feedback = Feedback(worker.served.classes, settings.most_predictions)
     decoders = ThreadPoolExecutor(2, thread_name_prefix="decoder")
@@ -195,7 +195,8 @@ def _add_streams(app: FastAPI, worker: Backend) -> None:
         return await operated(methodcaller("roll_back", name, asked.version))
 
 
-def _say_on_stderr(line: str) -> None:
+def say_on_stderr(line: str) -> None:
+    """Tell whoever runs the service."""
     print(f"ncttt: {line}", file=sys.stderr, flush=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,10 @@ class Metrics:
             self._right,
             self._scored,
         )
+
+    def watch_worker(self, process: Callable[[], Any]) -> None:
+        """Also tell memory, processor time and open files of the process of this number."""
+        ProcessCollector(namespace="ncttt_worker", pid=process, registry=self.registry)
 
     def batch(
         self, stream: str, known: Mapping[str, Any], probabilities: np.ndarray, classes: Sequence[str], steps: int
