@@ -21,6 +21,7 @@ from ncttt.adapt.small_batches import ENOUGH
 from ncttt.base.errors import InputError
 from ncttt.serve.batching import Call, Queue, Waiting
 from ncttt.serve.drift import Drift
+from ncttt.serve.heap import Heap, trimming
 from ncttt.serve.journal import Journal
 from ncttt.serve.owned_streams import OwnedStreams
 from ncttt.serve.ownership import Claims
@@ -75,7 +76,7 @@ class Worker:
         self.queue = Queue(settings.batch_size, settings.wait_ms / 1000, settings.most_waiting)
         self._pace = Pace(None if settings.budget_ms is None else settings.budget_ms / 1000)
         self._thread = threading.Thread(target=self.run, name="worker", daemon=True)
-        self._batches = 0
+        self._heap, self._batches = Heap(trimming()), 0
         self._streams: Streams | None = None
         self._forgetful: Stream | None = None
         if self.served.protocol.remembers:
@@ -147,8 +148,11 @@ class Worker:
             elif taken is not None:
                 in_hand(sum(len(waiting.images) for waiting in taken))
                 _fulfil([waiting.future for waiting in taken], lambda batch=taken: self._answers(batch))
+                self._heap.batch()
             elif not self.queue.open:
                 return
+            else:
+                self._heap.rest()
             if self._streams is not None:
                 self._streams.save_due()
                 hot = [(stream.name, stream.version, stream.saved) for stream in self._streams.hot]
