@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,13 +133,16 @@ def test_a_signal_to_all_processes_answers_everything(tmp_path, number):
         assert service.log.read_text().count("\n") == 1
 
 
-def test_metrics_tell_of_both_processes(tmp_path):
+def test_metrics_tell_the_memory_of_both_processes(tmp_path):
     with running(tmp_path) as service:
         page = requests.get(f"{service.url}/metrics").text
         lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
-        for name in ("resident_memory_bytes", "cpu_seconds_total", "open_fds"):
-            assert float(lines[f"process_{name}"]) > 0
-            assert float(lines[f"ncttt_worker_process_{name}"]) > 0
+        both = (service.process.pid, model_below(service.process.pid))
+        pages = [int(Path(f"/proc/{number}/statm").read_text().split()[1]) for number in both]
+        bytes_ = sum(pages) * os.sysconf("SC_PAGE_SIZE")
+        assert float(lines["process_resident_memory_bytes"]) == pytest.approx(bytes_, rel=0.05)
+        assert min(pages) * os.sysconf("SC_PAGE_SIZE") < 0.9 * bytes_
+        assert float(lines["process_start_time_seconds"]) < time.time()
 
 
 def test_what_cannot_be_loaded_is_one_line(tmp_path):

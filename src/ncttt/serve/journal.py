@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from ncttt.serve.settings import Settings
 
 
 class Journal:
-    """Is told by a worker of batches and streams; `classes` are the names of the classes."""
+    """Is told by a worker of batches and streams; `classes` are names, `processes` the numbers of others, if any."""
 
-    def __init__(self, settings: Settings, classes: Sequence[str]):
-        self.metrics, self._classes = Metrics(), classes
+    def __init__(self, settings: Settings, classes: Sequence[str], processes: Callable[[], Sequence[int]] = tuple):
+        self.metrics, self._classes = Metrics(processes), classes
         self.history = History(settings.hot_streams, settings.most_shown, self.metrics.forget)
 
     def batch(

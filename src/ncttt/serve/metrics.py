@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, Summary, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+
+from ncttt.serve.usage import Usage
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """What is counted; the methods are called by the worker and by the routes."""
+    """What is counted, with memory and so on of this process and `others`, by their numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Callable[[], Sequence[int]] = tuple) -> None:
         own = self.registry = CollectorRegistry()
         self.requests = Counter("ncttt_requests", "Requests by route and status.", ["route", "status"], registry=own)
         self._images = Counter("ncttt_images", "Images that were predicted.", ["stream"], registry=own)
@@ -56,7 +58,7 @@ class Metrics:
         self._held = Gauge("ncttt_streams", "Streams by where they are.", ["place"], registry=own)
         self._queue = Gauge("ncttt_queue_images", "Images that wait.", registry=own)
         self._queue_limit = Gauge("ncttt_queue_limit_images", "Images that may wait at most.", registry=own)
-        ProcessCollector(registry=own)  # memory, processor time, open files
+        own.register(Usage(others))
         self._of_streams = (
             self._images,
             self._agreed,
@@ -73,10 +75,6 @@ class Metrics:
             self._right,
             self._scored,
         )
-
-    def watch_worker(self, process: Callable[[], Any]) -> None:
-        """Also tell memory, processor time and open files of the process of this number."""
-        ProcessCollector(namespace="ncttt_worker", pid=process, registry=self.registry)
 
     def batch(
         self, stream: str, known: Mapping[str, Any], probabilities: np.ndarray, classes: Sequence[str], steps: int

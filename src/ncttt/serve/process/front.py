@@ -32,8 +32,7 @@ class WorkerProcess:
     def __init__(self, settings: Settings, process: ModelProcess, say: Callable[[str], None]):
         self.settings, self._process, self._say = settings, process, say
         self.served: Offered = process.first_word()
-        self.journal = Journal(settings, self.served.classes)
-        self.journal.metrics.watch_worker(lambda: process.number)
+        self.journal = Journal(settings, self.served.classes, lambda: [process.number])
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._unsent: list[bytes] = []  # until there is a writer

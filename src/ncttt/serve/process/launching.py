@@ -44,8 +44,9 @@ class ModelProcess:
         return told
 
     @property
-    def number(self) -> int | None:
+    def number(self) -> int:
         """What the system calls it."""
+        assert self._process.pid is not None
         return self._process.pid
 
     def end(self) -> str:
