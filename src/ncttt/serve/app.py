@@ -92,7 +92,7 @@ def create_app(
 
 def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
     settings, served, journal, delivery = worker.settings, worker.served, worker.journal, Delivery()
-    decoding = Room(settings.most_waiting)
+    reading, decoding = Room(settings.most_reading, "bytes"), Room(settings.most_waiting, "images")
 
     @app.post(
         "/predict",
@@ -102,13 +102,15 @@ def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders
     async def predict(request: Request) -> Response:
         """Predict one or many images of a stream, with adaptation and without."""
         began = time.perf_counter()
-        upload = await read_upload(request, settings)
-        images = decoded_at_once(upload.contents, served.size, served.resize)
-        if images is None:
-            files = (upload.contents, upload.names, served.size, served.resize)
-            decode = partial(decoded, *files, most_pixels=settings.most_pixels)
-            with decoding.of(len(upload.contents)):
+        with reading.share() as take_bytes, decoding.share() as take_images:
+            upload = await read_upload(request, settings, take_bytes)
+            images = decoded_at_once(upload.contents, served.size, served.resize)
+            if images is None:
+                files = (upload.contents, upload.names, served.size, served.resize)
+                take_images(len(upload.contents))
+                decode = partial(decoded, *files, most_pixels=settings.most_pixels)
                 images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
+            upload.contents.clear()  # else they would wait for the batch, too
         answer: Answer = await delivery.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
