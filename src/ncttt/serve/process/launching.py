@@ -29,7 +29,7 @@ class ModelProcess:
         self.link, theirs = socket.socketpair()
         with theirs, deaf_to_interrupts():
             arguments = (theirs, self._settings, _Inherited(self._lock))
-            self._process = get_context("spawn").Process(target=_run, args=arguments, name="model", daemon=True)
+            self._process = get_context("spawn").Process(target=_run, args=arguments, name="model")
             self._process.start()
 
     def first_word(self) -> Any:
