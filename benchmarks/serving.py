@@ -143,8 +143,8 @@ def memory(options: Any) -> dict[str, Any]:
         piece = int(options.requests * share) // 10
         with served(*LEARNING) as (port, process):
             start = memory_of(process)
-            for clients in range(1, options.clients + 1):  # batches of many sizes: buffers and kernels of each are kept
-                send(port, requests, clients, most=4 * clients)
+            for clients in range(2, options.clients + 1, 2):  # batches of many sizes: kernels of each are kept
+                send(port, requests, clients, most=2 * clients)
             at_work, at_rest = [memory_of(process)], [memory_at_rest(process)]
             for _ in range(10):
                 send(port, requests, options.clients, most=piece)
