@@ -2,13 +2,14 @@
 
     python benchmarks/serving.py [throughput] [latency] [memory] [streams] [drift] [--seconds 10] [--out FILE]
 
-The service is a process of its own with one thread for the model; this one sends requests that were encoded beforehand,
-one image each, over as many connections as there are clients, and notes what share of a core that costs.
+The service is a process for HTTP and one for the model, which has one thread; this one sends requests that were encoded
+beforehand, one image each, over as many connections as there are clients, and notes what share of a core that costs.
 
 - `throughput` compares images per second with those of an `Adapter` with one thread that is called with the
   very batches that the service formed, in their order; both take turns. What other processes took meanwhile is noted.
 - `latency` splits the time of many clients and of one into the service's parts.
-- `memory` is that of the service at ten points of `--requests` requests, after batches of many sizes.
+- `memory` is that of the service, after batches of many sizes and at ten points of `--requests` requests: at once,
+  and after two seconds without requests.
 - `streams` sends an image of each of a thousand streams, twice.
 - `drift` sends CIFAR-10 test images one by one: clean, noise, blur, clean; an `Adapter` predicts the same.
 
@@ -141,21 +142,29 @@ def memory(options: Any) -> dict[str, Any]:
         requests = [encoded(image, "camera") for image in test_images(kind, 512)]
         piece = int(options.requests * share) // 10
         with served(*LEARNING) as (port, process):
-            start = rss(process)
-            for clients in range(1, options.clients + 1):  # batches of many sizes: buffers and kernels of each are kept
-                send(port, requests, clients, most=4 * clients)
-            warm, readings = rss(process), []
+            start = memory_of(process)
+            for clients in range(2, options.clients + 1, 2):  # batches of many sizes: kernels of each are kept
+                send(port, requests, clients, most=2 * clients)
+            at_work, at_rest = [memory_of(process)], [memory_at_rest(process)]
             for _ in range(10):
                 send(port, requests, options.clients, most=piece)
-                readings.append(rss(process))
+                at_work.append(memory_of(process))
+                at_rest.append(memory_at_rest(process))
         found[kind] = {
             "requests_between_readings": piece,
             "mib_at_start": start,
-            "mib_when_warm": warm,
-            "mib": readings,
-            "growth_of_last_nine_tenths": readings[-1] / readings[0] - 1,
+            "mib_at_work": at_work,
+            "mib_at_rest": at_rest,
+            "growth_at_work": at_work[-1] / at_work[1] - 1,
+            "growth_at_rest": at_rest[-1] / at_rest[1] - 1,
         }
     return found
+
+
+def memory_at_rest(process: int) -> float:
+    """Memory after two seconds without requests, when what is free went back to the system."""
+    time.sleep(2)
+    return memory_of(process)
 
 
 def streams(options: Any) -> dict[str, Any]:
@@ -163,12 +172,12 @@ def streams(options: Any) -> dict[str, Any]:
     images = test_images("gaussian_noise", 1000)
     requests = [encoded(image, f"s{number}") for number, image in enumerate(images)]
     with served("--wait-ms", "0", "--hot-streams", "32") as (port, process):
-        found: dict[str, Any] = {"memory_before_mib": rss(process)}
+        found: dict[str, Any] = {"memory_before_mib": memory_of(process)}
         for turn in ("first", "second"):
             load = send(port, requests, 8, most=len(requests))
             found |= {
                 f"{turn}_ms_per_request": 1000 * load.seconds / len(load.answers),
-                f"{turn}_memory_mib": rss(process),
+                f"{turn}_memory_mib": memory_of(process),
             }
         found["versions"] = Counter(str(answer["version"]) for answer in load.answers)
     return found
@@ -204,10 +213,10 @@ def share_equal(some: list[str], others: list[str]) -> float:
 
 
 class Others:
-    """How many cores other processes than this one and the service kept busy inside the `with` block."""
+    """How many cores other processes than this one and those of the service kept busy inside the `with` block."""
 
     def __init__(self, process: int):
-        self._ours = (os.getpid(), process)
+        self._ours = (os.getpid(), *family(process))
 
     def __enter__(self) -> Others:
         self._began, self._before = time.perf_counter(), self._others()
@@ -286,10 +295,16 @@ def test_classes() -> tuple[str, ...]:
     return tuple(ncttt.data.load("cifar10", "test").classes)
 
 
-def rss(process: int) -> float:
-    """Memory of a process, in MiB."""
-    text = Path(f"/proc/{process}/statm").read_text()
-    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+def memory_of(process: int) -> float:
+    """Memory of the processes of a service, in MiB; pages that they share count once (PSS)."""
+    texts = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family(process)]
+    return sum(int(re.findall(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)[0]) for text in texts) / 1024
+
+
+def family(process: int) -> list[int]:
+    """A process and those that it has started."""
+    words = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *map(int, words)]
 
 
 def quantiles(values: list[float]) -> dict[str, float]:

@@ -41,3 +41,17 @@ def end(pids: dict[int, str]) -> None:
     for each in alive(pids):
         with suppress(ProcessLookupError):
             os.kill(int(each.split()[0]), signal.SIGKILL)
+
+
+def model_below(pid: int) -> int:
+    """The process that owns the model of a service."""
+    (found,) = (number for number, name in below(pid).items() if "spawn_main" in name)
+    return found
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, whether or not anybody has asked after it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

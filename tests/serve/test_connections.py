@@ -7,6 +7,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import requests
 import uvicorn
@@ -50,6 +51,28 @@ def answer_to(port: int, *pieces: bytes) -> bytes:
         except (BrokenPipeError, ConnectionResetError):
             pass
         return answer
+
+
+def test_bodies_that_are_being_read_have_a_most_of_bytes_together(tmp_path):
+    service = Service(tmp_path, "--most-bytes", "100000", "--most-reading", "100000")
+    noise = png(np.random.default_rng(0).integers(0, 256, (100, 100, 3), np.uint8))
+    assert 30_000 < len(noise) < 100_000
+
+    def status() -> int:
+        return requests.post(f"{service.url}/predict", files={"image": noise}, timeout=30).status_code
+
+    try:
+        assert status() == 200
+        with socket.create_connection(("127.0.0.1", int(service.url.rsplit(":", 1)[1]))) as slow:
+            slow.sendall(HEAD + b"Content-Length: 99999\r\n\r\n--x\r\n" + b"." * 90_000)
+            until = time.monotonic() + 30
+            while (found := status()) != 429:
+                assert time.monotonic() < until, found
+        until = time.monotonic() + 30
+        while (found := status()) != 200:  # it is gone
+            assert time.monotonic() < until, found
+    finally:
+        assert service.end() == 0
 
 
 def is_up(port: int) -> bool:

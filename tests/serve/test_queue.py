@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from ncttt.serve.batching import Call, Queue, QueueClosed, QueueFull, Waiting
+from ncttt.serve.batching import Call, Queue, QueueClosed, QueueFull, Room, Waiting
 
 
 def request(stream: str = "a", images: int = 1, age: float = 0.0) -> Waiting:
@@ -77,6 +77,17 @@ def test_a_closed_queue_gives_what_waits_and_then_nothing():
         queue.put(request())
     assert queue.take() == [waiting]
     assert queue.take() is None
+
+
+def test_a_room_takes_no_more_than_it_has_place_for():
+    room = Room(10, "bytes")
+    with room.share() as one, room.share() as other:
+        one(4)
+        other(6)
+        with pytest.raises(QueueFull, match="10 bytes are being read"):
+            one(1)
+    with room.share() as again:
+        again(10)
 
 
 def test_who_waits_is_woken():

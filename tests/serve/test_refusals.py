@@ -252,6 +252,7 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path, monkeypatch):
         ({"budget_ms": 0.0}, "budget_ms"),
         ({"hot_streams": 5, "most_streams": 4}, "most_streams"),
         ({"most_waiting": 3, "most_images": 4}, "most_waiting"),
+        ({"most_reading": 3, "most_bytes": 4}, "most_reading"),
         ({"model": "no-such-model"}, "no-such-model"),
         ({"method": "no_such"}, "no_such"),
         ({"protocol": "sometimes"}, "sometimes"),

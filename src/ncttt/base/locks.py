@@ -49,8 +49,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone_with(output: Path) -> Iterator[None]:
+def alone_with(output: Path) -> Iterator[int]:
     """Keep an output, a file or a folder, to this run; an `InputError` names the run that has it already.
+
+    What it gives is the file descriptor of the lock, which a process that writes there, too, must inherit.
 
     >>> import tempfile
     >>> with alone_with(Path(tempfile.mkdtemp()) / "rows.csv"):
@@ -66,7 +68,7 @@ def alone_with(output: Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} ({_command()}, since {datetime.now():%Y-%m-%d %H:%M})")
         file.flush()
         try:
-            yield
+            yield file.fileno()
         finally:
             path.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from threading import Thread
 
 
@@ -23,7 +23,7 @@ def fresh_pool(workers: int) -> ProcessPoolExecutor:
 
 def submit(pool: ProcessPoolExecutor, work: Callable, tasks: Iterable) -> list[Future]:
     """Hand over `tasks`; the pool starts its processes here."""
-    with _deaf_to_interrupts():
+    with deaf_to_interrupts():
         return [pool.submit(work, task) for task in tasks]
 
 
@@ -34,7 +34,7 @@ def end(pool: ProcessPoolExecutor) -> None:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def deaf_to_interrupts() -> Iterator[None]:
     """Ctrl-C reaches every process of a terminal; those started here keep it blocked, so only the parent answers it.
 
     Blocked, not ignored: this process gets what came meanwhile when the block ends, and other threads are left alone.
@@ -42,6 +42,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # else the first process starts it, which lets signals through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

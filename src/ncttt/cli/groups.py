@@ -95,6 +95,7 @@ OPTIONS = {
         "most_waiting",
         "most_images",
         "most_bytes",
+        "most_reading",
         "most_pixels",
         "most_predictions",
     ),

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from operator import methodcaller
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -29,8 +30,10 @@ from ncttt.serve.direct_route import DirectRoute
 from ncttt.serve.feedback import Feedback
 from ncttt.serve.health import Counted, add_health
 from ncttt.serve.images import decoded, decoded_at_once
-from ncttt.serve.metrics import Metrics
+from ncttt.serve.journal import Journal
+from ncttt.serve.operations import page
 from ncttt.serve.replies import answered, of_score, of_stream, reply
+from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
 from ncttt.serve.streams import StreamFacts, Streams, UnknownStream
 from ncttt.serve.uploads import Refused, asked_for, read_upload, sentence
@@ -58,9 +61,9 @@ def create_app(
     unless another one is given.
     """
     if worker is None:
-        say = say or (lambda line: print(f"ncttt: {line}", file=sys.stderr, flush=True))
-        worker = Worker(settings, Metrics(), say)
-    metrics = worker.metrics
+        served = Served(settings)
+        worker = Worker(settings, served, Journal(settings, served.classes), say or say_on_stderr)
+    metrics = worker.journal.metrics
     feedback = Feedback(worker.served.classes, settings.most_predictions)
     decoders = ThreadPoolExecutor(2, thread_name_prefix="decoder")
 
@@ -88,8 +91,8 @@ def create_app(
 
 
 def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders: ThreadPoolExecutor) -> None:
-    settings, served, delivery = worker.settings, worker.served, Delivery()
-    decoding = Room(settings.most_waiting)
+    settings, served, journal, delivery = worker.settings, worker.served, worker.journal, Delivery()
+    reading, decoding = Room(settings.most_reading, "bytes"), Room(settings.most_waiting, "images")
 
     @app.post(
         "/predict",
@@ -99,17 +102,19 @@ def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders
     async def predict(request: Request) -> Response:
         """Predict one or many images of a stream, with adaptation and without."""
         began = time.perf_counter()
-        upload = await read_upload(request, settings)
-        images = decoded_at_once(upload.contents, served.size, served.resize)
-        if images is None:
-            files = (upload.contents, upload.names, served.size, served.resize)
-            decode = partial(decoded, *files, most_pixels=settings.most_pixels)
-            with decoding.of(len(upload.contents)):
+        with reading.share() as take_bytes, decoding.share() as take_images:
+            upload = await read_upload(request, settings, take_bytes)
+            images = decoded_at_once(upload.contents, served.size, served.resize)
+            if images is None:
+                files = (upload.contents, upload.names, served.size, served.resize)
+                take_images(len(upload.contents))
+                decode = partial(decoded, *files, most_pixels=settings.most_pixels)
                 images = await asyncio.get_running_loop().run_in_executor(decoders, decode)
+            upload.contents.clear()  # else they would wait for the batch, too
         answer: Answer = await delivery.result(worker.submit(upload.stream, images, upload.shift))
         chosen = answer.probabilities.argmax(1).tolist(), answer.source_probabilities.argmax(1).tolist()
         ids = feedback.remember(upload.stream, *chosen)
-        worker.history.show(upload.stream, images, answer)
+        journal.history.show(upload.stream, images, answer)
         total = time.perf_counter() - began
         return reply(answered(answer, upload.stream, ids, served.classes, upload.probabilities, total))
 
@@ -127,8 +132,8 @@ def _add_predictions(app: FastAPI, worker: Backend, feedback: Feedback, decoders
         labels = [(label.id, feedback.index(label.label)) for label in asked.labels]
         scored = [(id_, feedback.score(id_, label)) for id_, label in labels]
         for found in (found for _, found in scored if found is not None):
-            if worker.history.scored(*found):  # else it would bring back the series of a stream that is gone
-                worker.metrics.scored(*found)
+            if journal.history.scored(*found):  # else it would bring back the series of a stream that is gone
+                journal.metrics.scored(*found)
         streams = sorted({found[0] for _, found in scored if found is not None})
         unknown = [id_ for id_, found in scored if found is None]
         return reply({"scores": [of_score(feedback, stream) for stream in streams], "unknown": unknown})
@@ -149,41 +154,35 @@ def _add_streams(app: FastAPI, worker: Backend) -> None:
     ) -> Response:
         """List streams by name, from the first of a number on; with a part, those that have it in their name."""
 
-        def page(streams: Streams) -> dict[str, Any]:
-            names = [name for name in streams.names() if part.lower() in name.lower()]
-            return {
-                "streams": [of_stream(streams.facts(name)) for name in names[first : first + most]],
-                "total": len(names),
-            }
-
-        return reply(await told(page))
+        total, found = await told(partial(page, first=first, most=most, part=part))
+        return reply({"streams": [of_stream(facts) for facts in found], "total": total})
 
     @app.get("/streams/{name}", response_model=answers.StreamAnswer)
     async def show_stream(name: Name) -> Response:
         """Tell of a stream."""
-        return await operated(lambda streams: streams.facts(name))
+        return await operated(methodcaller("facts", name))
 
     @app.delete("/streams/{name}", status_code=204)
     async def delete_stream(name: Name) -> Response:
         """Forget a stream, in memory and on disk."""
-        await told(lambda streams: streams.delete(name))
+        await told(methodcaller("delete", name))
         return Response(status_code=204)
 
     @app.post("/streams/{name}/freeze", response_model=answers.StreamAnswer)
     async def freeze_stream(name: Name) -> Response:
         """Let a stream learn nothing from now on."""
-        return await operated(lambda streams: streams.freeze(name, True))
+        return await operated(methodcaller("freeze", name, True))
 
     @app.post("/streams/{name}/thaw", response_model=answers.StreamAnswer)
     async def thaw_stream(name: Name) -> Response:
         """Let a frozen stream learn again."""
-        return await operated(lambda streams: streams.freeze(name, False))
+        return await operated(methodcaller("freeze", name, False))
 
     @app.post("/streams/{name}/reset", response_model=answers.StreamAnswer)
     async def reset_stream(name: Name) -> Response:
         """Send a stream back to the model as it was trained."""
-        done = await operated(lambda streams: streams.reset(name))
-        worker.metrics.reset(name, "operator")
+        done = await operated(methodcaller("reset", name))
+        worker.journal.metrics.reset(name, "operator")
         return done
 
     @app.post(
@@ -195,7 +194,12 @@ def _add_streams(app: FastAPI, worker: Backend) -> None:
         """Give a stream the content of an earlier version."""
         asked = await asked_for(request, answers.RollBackRequest, SMALL_BODY)
         assert isinstance(asked, answers.RollBackRequest)
-        return await operated(lambda streams: streams.roll_back(name, asked.version))
+        return await operated(methodcaller("roll_back", name, asked.version))
+
+
+def say_on_stderr(line: str) -> None:
+    """Tell whoever runs the service."""
+    print(f"ncttt: {line}", file=sys.stderr, flush=True)
 
 
 def _add_refusals(app: FastAPI) -> None:

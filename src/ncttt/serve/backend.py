@@ -1,4 +1,4 @@
-"""What the routes of a service ask of those who predict: a worker of this process, or replicas on other machines."""
+"""What the routes of a service ask of those who predict: a worker here or in a process of its own, or replicas."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ncttt.serve.dashboard.history import History
-from ncttt.serve.metrics import Metrics
-from ncttt.serve.served import Served
+from ncttt.serve.journal import Journal
+from ncttt.serve.offered import Offered
 from ncttt.serve.settings import Settings
 
 
@@ -18,9 +17,12 @@ class Backend(Protocol):
     """Answers the requests of a service, from `start` to `close`."""
 
     settings: Settings
-    metrics: Metrics
-    served: Served
-    history: History
+    journal: Journal
+
+    @property
+    def served(self) -> Offered:
+        """What is served."""
+        ...
 
     @property
     def alive(self) -> bool:
@@ -45,7 +47,7 @@ class Backend(Protocol):
         ...
 
     def call(self, function: Callable[[Any], Any]) -> Future[Any]:
-        """Let a function be called with the streams."""
+        """Let a function, which may have to be pickled, be called with the streams."""
         ...
 
     def text(self) -> bytes:

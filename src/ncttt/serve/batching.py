@@ -47,21 +47,28 @@ class Call:
 
 
 class Room:
-    """Counts images that are on their way to the queue, of which there may be no more than so many."""
+    """Counts what is on its way to the queue, images or bytes, of which there may be no more than so many."""
 
-    def __init__(self, most: int):
-        self._most, self._images = most, 0
+    def __init__(self, most: int, unit: str):
+        self._most, self._unit, self._taken = most, unit, 0
 
     @contextmanager
-    def of(self, images: int) -> Iterator[None]:
-        """Room for so many images inside the `with` block; `QueueFull` if there is none."""
-        if self._images + images > self._most:
-            raise QueueFull(f"{self._images} images are being read, and no more than {self._most} may; try again later")
-        self._images += images
+    def share(self) -> Iterator[Callable[[int], None]]:
+        """A function that takes room for so many more, until the `with` block ends; `QueueFull` if there is none."""
+        own = 0
+
+        def take(count: int) -> None:
+            nonlocal own
+            if self._taken + count > self._most:
+                raise QueueFull(
+                    f"{self._taken:,} {self._unit} are being read, and no more than {self._most:,} may; try again later"
+                )
+            self._taken, own = self._taken + count, own + count
+
         try:
-            yield
+            yield take
         finally:
-            self._images -= images
+            self._taken -= own
 
 
 class Queue:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, Summary, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
 
-if TYPE_CHECKING:
-    from ncttt.serve.streams import Streams
+from ncttt.serve.usage import Usage
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """What is counted; the methods are called by the worker and by the routes."""
+    """What is counted, with memory and so on of this process and `others`, by their numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Callable[[], Sequence[int]] = tuple) -> None:
         own = self.registry = CollectorRegistry()
         self.requests = Counter("ncttt_requests", "Requests by route and status.", ["route", "status"], registry=own)
         self._images = Counter("ncttt_images", "Images that were predicted.", ["stream"], registry=own)
@@ -57,9 +56,9 @@ class Metrics:
             "ncttt_model_seconds", "Time that a batch took in the model.", buckets=SECONDS, registry=own
         )
         self._held = Gauge("ncttt_streams", "Streams by where they are.", ["place"], registry=own)
-        self.queue = Gauge("ncttt_queue_images", "Images that wait.", registry=own)
-        self.queue_limit = Gauge("ncttt_queue_limit_images", "Images that may wait at most.", registry=own)
-        ProcessCollector(registry=own)  # memory, processor time, open files
+        self._queue = Gauge("ncttt_queue_images", "Images that wait.", registry=own)
+        self._queue_limit = Gauge("ncttt_queue_limit_images", "Images that may wait at most.", registry=own)
+        own.register(Usage(others))
         self._of_streams = (
             self._images,
             self._agreed,
@@ -106,9 +105,10 @@ class Metrics:
         """Count a return of a stream to the source model."""
         self._resets.labels(stream, cause).inc()
 
-    def waited(self, seconds: float) -> None:
-        """Count the time that a request has waited."""
-        self._waits.observe(seconds)
+    def waited(self, waits: Sequence[float]) -> None:
+        """Count the seconds that requests have waited."""
+        for seconds in waits:
+            self._waits.observe(seconds)
 
     def scored(self, stream: str, adapted: bool, source: bool) -> None:
         """Count a label that came, and which model was right."""
@@ -116,13 +116,12 @@ class Metrics:
         self._right.labels(stream, "adapted").inc(adapted)
         self._right.labels(stream, "source").inc(source)
 
-    def streams(self, streams: Streams) -> None:
-        """Look at the streams."""
-        hot = streams.hot
-        self.held(len(hot), len(streams) - len(hot))
-        for stream in hot:
-            self._versions.labels(stream.name).set(stream.version)
-            self._saved.labels(stream.name).set(stream.saved)
+    def streams(self, count: int, hot: Sequence[tuple[str, int, int]]) -> None:
+        """Note how many streams there are; of those in memory the name, the version and the newest on disk."""
+        self.held(len(hot), count - len(hot))
+        for stream, version, saved in hot:
+            self._versions.labels(stream).set(version)
+            self._saved.labels(stream).set(saved)
 
     def held(self, memory: int, disk: int) -> None:
         """Note how many streams are where."""
@@ -133,6 +132,11 @@ class Metrics:
         """Drop all series of a stream."""
         for metric in self._of_streams:
             metric.remove_by_labels({"stream": stream})
+
+    def waiting(self, images: int, most: int) -> None:
+        """Note how many images wait, and how many may."""
+        self._queue.set(images)
+        self._queue_limit.set(most)
 
     def text(self) -> bytes:
         """All metrics in the format of Prometheus."""

@@ -6,7 +6,8 @@ import gc
 import os
 import socket
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,10 +15,13 @@ from ncttt.base.errors import InputError
 from ncttt.base.locks import alone_with
 from ncttt.base.signals import Request, listening
 from ncttt.serve.cluster.asked import counts, keep_to_this_machine
+from ncttt.serve.process.launching import model_process
 from ncttt.serve.settings import Settings
 
 if TYPE_CHECKING:
     from uvicorn import Config
+
+    from ncttt.serve.process.front import WorkerProcess
 
 
 def run_service(
@@ -37,10 +41,12 @@ def run_service(
     `insecure` says that something in front of the service asks for it.
     """
     try:
-        import uvicorn  # of the extra `serve`, as what follows
+        import fastapi  # noqa: F401 - of the extra `serve`, as what follows
+        import prometheus_client  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn
 
         from ncttt.serve.access import TOKEN, is_loopback
-        from ncttt.serve.app import create_app
         from ncttt.serve.connections import Bounded
     except ImportError as error:
         raise InputError(f"serving needs {error.name}: pip install 'ncttt[serve]'") from None
@@ -51,10 +57,16 @@ def run_service(
         )
     if not 0 <= port <= 65535:
         raise InputError(f"port must be a whole number from 0 to 65535; found {port}")
-    workers = _replicas(settings, engine, replicas, address)
+    replicated = _replicas(settings, engine, replicas, address)
     folder = Path(settings.state)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with alone_with(folder), listening() as request, _bound(host, port) as bound, workers as worker:
+    with ExitStack() as stack:
+        lock = stack.enter_context(alone_with(folder))
+        request = stack.enter_context(listening())
+        bound = stack.enter_context(_bound(host, port))
+        worker = stack.enter_context(replicated or _worker_process(settings, lock))
+        from ncttt.serve.app import create_app
+
         app = create_app(settings, token=token, loopback=is_loopback(host), worker=worker)
         if request.signal is not None:
             request.obey()
@@ -65,14 +77,24 @@ def run_service(
         _serve(config, bound, f"serving {settings.model} on", hint, request)
 
 
+@contextmanager
+def _worker_process(settings: Settings, lock: int) -> Iterator[WorkerProcess]:
+    """A worker in a process of its own, which loads the model while this one imports what it needs itself."""
+    with model_process(settings, lock) as process:
+        from ncttt.serve.app import say_on_stderr
+        from ncttt.serve.process.front import WorkerProcess
+
+        yield WorkerProcess(settings, process, say_on_stderr)
+
+
 def _replicas(settings: Settings, engine: str, replicas: int | str | None, address: str | None) -> Any:
-    """The replicas of a cluster, as a context; of this process None, which stands for a worker of its own."""
+    """The replicas of a cluster, as a context, if they are asked for."""
     if engine == "process":
         given = {"--replicas": replicas, "--address": address}
         if any(value is not None for value in given.values()):
             name = next(name for name, value in given.items() if value is not None)
             raise InputError(f"{name} needs --engine ray; found --engine process")
-        return nullcontext()
+        return None
     numbers = counts(1 if replicas is None else replicas)
     address = address or os.environ.get("RAY_ADDRESS")
     if address is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from torch import Tensor
@@ -21,10 +21,11 @@ from ncttt.model.branched import Branched
 from ncttt.monitor import Monitor
 from ncttt.monitor.stored import weights_digest
 from ncttt.serve.drift import CertaintyWatcher, MonitorWatcher, Watcher
+from ncttt.serve.offered import Offered
 from ncttt.serve.settings import Settings
 
 
-class Served:
+class Served(Offered):
     """A model with the method that adapts it, as the settings of a service ask for it."""
 
     def __init__(self, settings: Settings):
@@ -34,17 +35,24 @@ class Served:
         self.model = zoo.load(settings.model).to(available(settings.device))
         if self.model.input_shape is None:
             raise InputError(f"{settings.model} does not say for which images it was made; save it with ncttt.attach")
-        self.size = side_of(self.model.input_shape, settings.model)
-        self.resize = getattr(self.model, "resize", SQUARE)
-        self.protocol = protocol_of(settings.protocol)
-        self.stop: Stop = _stop(settings, self.model.calibrated)
-        self.method = _method(settings, self.model.method, self.protocol.remembers)
+        protocol = protocol_of(settings.protocol)
+        super().__init__(
+            size=side_of(self.model.input_shape, settings.model),
+            resize=getattr(self.model, "resize", SQUARE),
+            classes=tuple(self.model.classes or map(str, range(number_of_classes(self.model)))),
+            protocol=protocol,
+            method=_method(settings, self.model.method, protocol.remembers),
+            stop=_stop(settings, self.model.calibrated),
+        )
         self.weights = weights_digest(self.model)
         self._settings = settings
         self._monitor = None if settings.monitor is None else _monitor(self.model, settings.monitor)
         self._source = Adapter(self.model, Source())
         self._still = Adapter(self.model, replace(self.method, gather=0)) if self.adapter().has_score else None
-        self.classes = tuple(self.model.classes or map(str, range(number_of_classes(self.model))))
+
+    def offered(self) -> Offered:
+        """What there is to know of it elsewhere."""
+        return Offered(**{field.name: getattr(self, field.name) for field in fields(Offered)})
 
     def adapter(self) -> Adapter:
         """A new adapter of the model, for one stream."""

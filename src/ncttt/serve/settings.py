@@ -43,6 +43,8 @@ class Settings:
         most_waiting: Largest number of images that wait; requests beyond it are refused with status 429.
         most_images: Largest number of images in a request.
         most_bytes: Largest body of a request, in bytes.
+        most_reading: Largest number of bytes of all bodies with images that are being read and decoded; requests
+            beyond it are refused with status 429.
         most_pixels: Largest image, in pixels.
         most_predictions: Number of predictions that wait for their labels (feedback).
         most_shown: Number of images of each stream in memory that the dashboard shows; 0 keeps none.
@@ -74,6 +76,7 @@ class Settings:
     most_waiting: int = 1024
     most_images: int = 128
     most_bytes: int = 32 << 20
+    most_reading: int = 512 << 20
     most_pixels: int = 25_000_000
     most_predictions: int = 10_000
     most_shown: int = 12
@@ -89,6 +92,7 @@ class Settings:
             check_whole(name, getattr(self, name), 1)
         check_whole("most_shown", self.most_shown, 0, 100)
         check_whole("most_streams", self.most_streams, self.hot_streams)
+        check_whole("most_reading", self.most_reading, self.most_bytes)
         if self.most_waiting < self.most_images:
             raise InputError(
                 f"most_waiting must hold a request of most_images={self.most_images}; found {self.most_waiting}"

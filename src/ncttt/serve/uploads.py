@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
@@ -38,22 +39,24 @@ class Upload:
     shift: bool
 
 
-async def read_upload(request: Request, settings: Settings) -> Upload:
-    """The images and wishes in a request, or `Refused`."""
+async def read_upload(request: Request, settings: Settings, take: Callable[[int], None]) -> Upload:
+    """The images and wishes in a request, or `Refused`; `take` counts the bytes as they come."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        upload = await _multipart(request, settings)
+        upload = await _multipart(request, settings, take)
     elif kind == "application/json":
-        upload = await _json(request, settings)
+        upload = await _json(request, settings, take)
     else:
         raise Refused(415, f"send multipart/form-data or application/json; found {kind or 'no content type'!r:.80}")
     return upload
 
 
-async def asked_for(request: Request, kind: type[Asked], most: int) -> Asked:
+async def asked_for(
+    request: Request, kind: type[Asked], most: int, take: Callable[[int], None] = lambda count: None
+) -> Asked:
     """A JSON body as what it must be; a sentence names the first thing that is wrong."""
     try:
-        value = parsed_json(await body_of(request, most), "the body")
+        value = parsed_json(await body_of(request, most, take), "the body")
     except (InputError, UnicodeDecodeError) as error:
         raise Refused(400, str(error)) from None
     try:
@@ -69,8 +72,8 @@ def sentence(errors: list) -> str:
     return f"{place}: {first['msg'][:200]}; found {first.get('input')!r:.60}"
 
 
-async def body_of(request: Request, most: int) -> bytes:
-    """The whole body; `Refused` as soon as it is longer than allowed."""
+async def body_of(request: Request, most: int, take: Callable[[int], None]) -> bytes:
+    """The whole body; `Refused` as soon as it is longer than allowed, and `QueueFull` if there is no room for it."""
     packed = request.headers.get("content-encoding", "identity")
     if packed != "identity":
         raise Refused(415, f"send the body as it is, without a content encoding; found {packed!r:.80}")
@@ -86,11 +89,12 @@ async def body_of(request: Request, most: int) -> bytes:
         total, more = total + len(chunks[-1]), message.get("more_body", False)
         if total > most:
             raise Refused(413, f"a body has at most {most:,} bytes; found more")
+        take(len(chunks[-1]))
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def _json(request: Request, settings: Settings) -> Upload:
-    asked = await asked_for(request, PredictRequest, settings.most_bytes)
+async def _json(request: Request, settings: Settings, take: Callable[[int], None]) -> Upload:
+    asked = await asked_for(request, PredictRequest, settings.most_bytes, take)
     assert isinstance(asked, PredictRequest)
     check_count(len(asked.images), settings.most_images)
     names = [f"images[{place}]" for place in range(len(asked.images))]
@@ -98,8 +102,8 @@ async def _json(request: Request, settings: Settings) -> Upload:
     return Upload(contents, names, asked.stream, asked.probabilities, asked.shift)
 
 
-async def _multipart(request: Request, settings: Settings) -> Upload:
-    body = await body_of(request, settings.most_bytes)
+async def _multipart(request: Request, settings: Settings, take: Callable[[int], None]) -> Upload:
+    body = await body_of(request, settings.most_bytes, take)
     parts = parts_of(body, request.headers["content-type"], settings.most_images + len(FIELDS))
     files = [part for part in parts if part.filename is not None]
     fields = {part.name: part.content for part in parts if part.filename is None}

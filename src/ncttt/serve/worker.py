@@ -20,9 +20,9 @@ from ncttt.adapt import Trace
 from ncttt.adapt.small_batches import ENOUGH
 from ncttt.base.errors import InputError
 from ncttt.serve.batching import Call, Queue, Waiting
-from ncttt.serve.dashboard.history import History
 from ncttt.serve.drift import Drift
-from ncttt.serve.metrics import Metrics
+from ncttt.serve.heap import Heap, trimming
+from ncttt.serve.journal import Journal
 from ncttt.serve.owned_streams import OwnedStreams
 from ncttt.serve.ownership import Claims
 from ncttt.serve.pace import Pace
@@ -64,14 +64,19 @@ class Worker:
     With `claims` it shares the folder of states with others, and owns what it serves.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, say: Callable[[str], None], claims: Claims | None = None):
-        self.settings, self.metrics = settings, metrics
-        self.served = Served(settings)
-        self.history = History(settings.hot_streams, settings.most_shown, metrics.forget)
+    def __init__(
+        self,
+        settings: Settings,
+        served: Served,
+        journal: Journal,
+        say: Callable[[str], None],
+        claims: Claims | None = None,
+    ):
+        self.settings, self.served, self.journal = settings, served, journal
         self.queue = Queue(settings.batch_size, settings.wait_ms / 1000, settings.most_waiting)
         self._pace = Pace(None if settings.budget_ms is None else settings.budget_ms / 1000)
-        self._thread = threading.Thread(target=self._work, name="worker", daemon=True)
-        self._batches = 0
+        self._thread = threading.Thread(target=self.run, name="worker", daemon=True)
+        self._heap, self._batches = Heap(trimming()), 0
         self._streams: Streams | None = None
         self._forgetful: Stream | None = None
         if self.served.protocol.remembers:
@@ -84,8 +89,8 @@ class Worker:
                 most=settings.most_streams,
                 save_seconds=settings.save_seconds,
                 say=say,
-                on_cold=self._forget,
-                on_operated=self.history.operated,
+                on_cold=journal.forget,
+                on_operated=journal.operated,
             )
         else:
             self._forgetful = Stream("", self.served.adapter(), None)
@@ -109,12 +114,11 @@ class Worker:
 
     def text(self) -> bytes:
         """The metrics in the format of Prometheus."""
-        self.metrics.queue.set(len(self.queue))
-        self.metrics.queue_limit.set(self.settings.most_waiting)
-        return self.metrics.text()
+        self.journal.metrics.waiting(len(self.queue), self.settings.most_waiting)
+        return self.journal.metrics.text()
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work, in a thread."""
         self._thread.start()
 
     def submit(self, stream: str, images: np.ndarray, shift: bool = False) -> Future[Answer]:
@@ -135,18 +139,25 @@ class Worker:
         if self._streams is not None:
             self._streams.close()
 
-    def _work(self) -> None:
+    def run(self, in_hand: Callable[[int], None] = lambda images: None) -> None:
+        """Work until the queue is closed and empty; say how many images are in hand, before and after each batch."""
         while True:
             taken = self.queue.take(IDLE)
             if isinstance(taken, Call):
                 _fulfil([taken.future], lambda call=taken: [call.function()])
             elif taken is not None:
+                in_hand(sum(len(waiting.images) for waiting in taken))
                 _fulfil([waiting.future for waiting in taken], lambda batch=taken: self._answers(batch))
+                self._heap.batch()
             elif not self.queue.open:
                 return
+            else:
+                self._heap.rest()
             if self._streams is not None:
                 self._streams.save_due()
-                self.metrics.streams(self._streams)
+                hot = [(stream.name, stream.version, stream.saved) for stream in self._streams.hot]
+                self.journal.held(len(self._streams), hot)
+            in_hand(0)
 
     def _answers(self, batch: Sequence[Waiting]) -> list[Answer]:
         began = time.perf_counter()
@@ -154,8 +165,7 @@ class Worker:
         pixels = batch[0].images if len(batch) == 1 else np.concatenate([waiting.images for waiting in batch])
         images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div(255)
         stream = self._forgetful or self.streams.get(batch[0].stream)
-        waited = began - batch[0].arrived
-        steps = self._pace.affordable(stream.adapter.steps, waited)
+        steps = self._pace.affordable(stream.adapter.steps, began - batch[0].arrived)
         shift = self.served.shift(images) if any(waiting.shift for waiting in batch) else None
         with stream.adapter.kept() if stream.frozen else nullcontext():
             logits = stream.adapter.predict_at([0 if stream.frozen else steps], images)[0]
@@ -181,19 +191,13 @@ class Worker:
             "seconds": seconds,
         }
         after, before = (part.softmax(1).cpu().numpy() for part in (logits, source))
-        self.metrics.batch(batch[0].stream, known, after, self.served.classes, stream.adapter.steps)
-        self.history.batch(batch[0].stream, known, after)
-        answers, place = [], 0
-        for waiting in batch:
+        waits, answers, place = [began - waiting.arrived for waiting in batch], [], 0
+        self.journal.batch(batch[0].stream, known, after, stream.adapter.steps, waits)
+        for waiting, waited in zip(batch, waits, strict=True):
             part = slice(place, place := place + len(waiting.images))
             scores = None if shift is None or not waiting.shift else shift[part].cpu().numpy()
-            self.metrics.waited(began - waiting.arrived)
-            answers.append(Answer(after[part], before[part], scores, waited=began - waiting.arrived, **known))
+            answers.append(Answer(after[part], before[part], scores, waited=waited, **known))
         return answers
-
-    def _forget(self, stream: str) -> None:
-        self.metrics.forget(stream)
-        self.history.forget(stream)
 
     def _shadow(self, stream: Stream, images: Tensor, known: Tensor | None) -> tuple[Drift | None, Tensor]:
         """The drift of the stream with these images, and the source model's logits, asked for only if nobody did."""

@@ -31,7 +31,7 @@ def serve(
         host: Address to listen on; one that others can reach needs a token in the environment variable NCTTT_TOKEN.
         port: Port to listen on; 0 takes a free one.
         insecure: Listen on an address that others can reach without a token.
-        engine: process serves in this process alone; ray puts the model into replicas on the machines of a Ray cluster,
+        engine: process puts the model into a process of its own; ray into replicas on the machines of a Ray cluster,
             which share the folder of states.
         replicas: Number of replicas of --engine ray, such as 2, or a range such as 1-4 that follows the load; by
             default 1.

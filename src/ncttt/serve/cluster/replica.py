@@ -13,8 +13,9 @@ from ray import serve
 from ncttt.adapt.protocols import protocol_of
 from ncttt.base.errors import InputError
 from ncttt.serve.batching import QueueClosed, QueueFull
-from ncttt.serve.metrics import Metrics
+from ncttt.serve.journal import Journal
 from ncttt.serve.ownership import Claims, Lost, Owned
+from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
 from ncttt.serve.worker import Worker
 
@@ -28,7 +29,9 @@ class Replica:
         self._name = serve.get_replica_context().replica_id.unique_id
         remembers = protocol_of(settings.protocol).remembers
         claims = Claims(Path(settings.state), self._name) if remembers else None
-        self._worker = Worker(settings, Metrics(), lambda line: print(line, file=sys.stderr, flush=True), claims)
+        served = Served(settings)
+        journal = Journal(settings, served.classes)
+        self._worker = Worker(settings, served, journal, lambda line: print(line, file=sys.stderr, flush=True), claims)
         self._worker.start()
 
     async def predict(self, stream: str, images: np.ndarray, shift: bool) -> Any:

@@ -27,8 +27,7 @@ from ncttt.serve.batching import QueueClosed, QueueFull
 from ncttt.serve.cluster import present
 from ncttt.serve.cluster.merged import merged
 from ncttt.serve.cluster.routing import EXACTLY
-from ncttt.serve.dashboard.history import History
-from ncttt.serve.metrics import Metrics
+from ncttt.serve.journal import Journal
 from ncttt.serve.ownership import Claims, Lost, Owned
 from ncttt.serve.served import Served
 from ncttt.serve.settings import Settings
@@ -51,8 +50,7 @@ class Replicas:
     """Looks like a `Worker`, and lets the replicas behind a handle do the work."""
 
     def __init__(self, settings: Settings, served: Served, handle: DeploymentHandle, application: str):
-        self.settings, self.served, self.metrics = settings, served, Metrics()
-        self.history = History(settings.hot_streams, settings.most_shown)
+        self.settings, self.served, self.journal = settings, served, Journal(settings, served.classes)
         self._handle, self._application = handle, application
         folder = Path(settings.state)
         self._snapshots, self._claims = Snapshots(folder, settings.versions), Claims(folder, FRONT)
@@ -98,13 +96,13 @@ class Replicas:
 
     def text(self) -> bytes:
         """The metrics of all replicas, and of this process."""
-        texts = self.wait(self._texts())
+        metrics, texts = self.journal.metrics, self.wait(self._texts())
         if self.served.protocol.remembers:
             hot = {name for _, text in texts for name in IN_MEMORY.findall(text)}
-            self.metrics.held(0, max(0, len(self.names()) - len(hot)))
-            for name in set(ANY_STREAM.findall(self.metrics.text())) - hot:
-                self.metrics.forget(name.decode())
-        return merged({FRONT: self.metrics.text(), **dict(sorted(texts))})
+            metrics.held(0, max(0, len(self.names()) - len(hot)))
+            for name in set(ANY_STREAM.findall(metrics.text())) - hot:
+                metrics.forget(name.decode())
+        return merged({FRONT: metrics.text(), **dict(sorted(texts))})
 
     def names(self) -> list[str]:
         """All streams by name."""
@@ -119,9 +117,9 @@ class Replicas:
         """What a method of the streams with this name returns, called where the stream is."""
         done = self.wait(self._settled(stream, "operate", stream, what, *arguments))
         if what == "delete":
-            self.history.forget(stream)
+            self.journal.history.forget(stream)
         elif what in CAUSES:
-            self.history.operated(stream, CAUSES[what](*arguments))
+            self.journal.operated(stream, CAUSES[what](*arguments))
         return done
 
     def wait(self, work: Any) -> Any:
@@ -141,7 +139,7 @@ class Replicas:
         self._images += len(images)
         try:
             answer = await self._settled(stream, "predict", stream, images, shift)
-            self.history.request(stream, answer)
+            self.journal.history.request(stream, answer)
             return answer
         finally:
             self._images -= len(images)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ncttt.report.names import spelled
 from ncttt.serve.backend import Backend
 from ncttt.serve.batching import QueueFull
 from ncttt.serve.dashboard.answers import PlayRequest
+from ncttt.serve.operations import delete_if_there
 
 STREAM = "playground"
 BATCH = 10  # images of a request
@@ -120,9 +122,8 @@ class Playground:
 
     async def _begin_anew(self) -> None:
         if self._worker.served.protocol.remembers:
-            found = self._worker.call(lambda streams: STREAM in streams.names() and streams.delete(STREAM))
-            await asyncio.wrap_future(found)
-        self._worker.history.forget(STREAM)
+            await asyncio.wrap_future(self._worker.call(partial(delete_if_there, name=STREAM)))
+        self._worker.journal.history.forget(STREAM)
         self._place, self._shown = 0, ""
 
     async def _run(self) -> None:
@@ -137,7 +138,7 @@ class Playground:
             self._trouble = str(error)[:500] or type(error).__name__
 
     async def _send(self) -> None:
-        play, history = self._play, self._worker.history
+        play, history = self._play, self._worker.journal.history
         kind = play.kind(self._sent)
         images, labels = await asyncio.to_thread(self._draw, play.data, kind, play.severity, self._place)
         named = spelled(kind) if kind == CLEAN else f"{spelled(kind)}, severity {play.severity}"

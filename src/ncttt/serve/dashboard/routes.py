@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from importlib.resources import files
 from typing import Annotated
 
@@ -16,8 +17,8 @@ from ncttt.serve.backend import Backend
 from ncttt.serve.bodies import SMALL_BODY, Name
 from ncttt.serve.dashboard import answers
 from ncttt.serve.dashboard.playground import Playground
+from ncttt.serve.operations import facts_if_there
 from ncttt.serve.replies import of_stream, reply
-from ncttt.serve.streams import StreamFacts, Streams, UnknownStream
 from ncttt.serve.uploads import asked_for
 
 OWN, SHARED = "ncttt.serve.dashboard", "ncttt.report.page"
@@ -74,16 +75,10 @@ def _add_history(app: FastAPI, worker: Backend) -> None:
         since: Annotated[int, Query(ge=0, le=2**53)] = 0,
     ) -> Response:
         """Tell of a stream and its last batches, from a number on; nothing of one that is not there, or not yet."""
-
-        def facts_of(streams: Streams) -> StreamFacts | None:
-            try:
-                return streams.facts(name)
-            except UnknownStream:
-                return None
-
-        classes = worker.served.classes
-        told = await asyncio.to_thread(worker.history.told, name, since, classes)
-        facts = await asyncio.wrap_future(worker.call(facts_of)) if worker.served.protocol.remembers else None
+        told = await asyncio.to_thread(worker.journal.history.told, name, since, worker.served.classes)
+        facts = None
+        if worker.served.protocol.remembers:
+            facts = await asyncio.wrap_future(worker.call(partial(facts_if_there, name=name)))
         return reply(told | {"facts": facts and of_stream(facts)})
 
 
