@@ -39,8 +39,9 @@ class NCTTT(Method):
     where a layer has such a name. A step lowers the predictions' mean entropy, with the weight `entropy`, and the
     discriminator's loss, with the weight `contrast`. The entropy is that of the prediction for `each` of the copies or
     of the `mean` over the copies of an image (`entropy_of`). `step_size`: a step has the learning rate (`fixed`), or
-    that times the distance of the batch's mean score from that of source images, in standard deviations of the latter
-    (`score`), at most 2.5; a batch that scores like source images takes no step. Before calibration steps are `fixed`.
+    less of it the nearer the batch's mean score is to that of source images (`score`): the share is their distance in
+    standard deviations of the latter, at most 1; a batch that scores like source images takes no step. Before
+    calibration steps are `fixed`.
     `discriminator_statistics`: of the discriminator's BatchNorm at test time, the `source`'s or those of the
     `batch`, as in the authors' code. `variance`: noise is `added` to the projected features, as in the paper, or takes
     the place of a part of them, so that their variance is `preserved` and only their shape tells the views apart.
@@ -183,7 +184,7 @@ class NCTTT(Method):
         mean, spread = _branch(model).source_score
         if self.step_size == "fixed" or mean < 0:
             return None
-        return ((mean - score.detach().mean()) / spread).clamp(0, FASTEST)
+        return ((mean - score.detach().mean()) / spread).clamp(0, 1)
 
     def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
         return _mean_probability(self._discriminate(model, features, logits))
@@ -273,8 +274,6 @@ class NCTTT(Method):
         with statistics(layers, self.discriminator_statistics if layers else "source"):
             return [head.discriminate(projected[None], condition)[0] for head, projected in pairs]
 
-
-FASTEST = 2.5  # times the learning rate, the most that the score gives
 
 _CHOICES = {
     "step_size": ("fixed", "score"),
