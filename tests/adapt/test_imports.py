@@ -41,13 +41,13 @@ def test_an_adapter_on_a_plain_module_needs_torch_alone():
     assert "torch" in modules
     assert not (HEAVY - {"torch", "numpy"}) & modules
     assert not {name for name in own(modules) if name.startswith(("ncttt.data", "ncttt.zoo", "ncttt.training"))}
-    assert len(own(modules)) <= 35
+    assert len(own(modules)) <= 36
 
 
 def test_a_stream_of_folders_imports_no_more_than_it_reads_with():
     modules = imported(STREAM)
     assert not {"scipy", "matplotlib", "sklearn"} & modules
-    assert len(own(modules)) <= 49  # of some 340
+    assert len(own(modules)) <= 50  # of some 340
 
 
 def test_the_verb_and_the_protocols_need_no_torch():

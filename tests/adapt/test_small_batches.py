@@ -95,7 +95,7 @@ def test_safe_statistics_are_not_warned_of(norm, size):
 
 def gated(protocol: str, **settings: object) -> tuple[ncttt.Adapter, Case]:
     """An adapter whose gate leaves nothing to the source."""
-    case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1))
+    case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1, mirror_mean=False))
     never(case.model)
     return case.adapter(stop="source", protocol=protocol, **settings), case
 
@@ -137,7 +137,7 @@ def test_what_small_batches_moved_is_forgotten_and_baked():
 
 @pytest.mark.parametrize("norm", ["blend(0.1)", ("batch", "source"), ("source", "batch")])
 def test_small_shares_and_pairs_of_a_method_stay_what_they_are(norm):
-    case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1, norm=norm))
+    case = Case("resnet", ncttt.NCTTT(conditional=False, hidden=32, copies=1, mirror_mean=False, norm=norm))
     never(case.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

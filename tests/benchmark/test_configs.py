@@ -1,6 +1,7 @@
 """The configurations that ship describe what they say, and the small one runs."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from ncttt.benchmark.tuning.trials import combinations
 from ncttt.cli import main
 from ncttt.training import read_job
 
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "results/checkpoints"
 GRIDS = [configs.find("bench", name) for name in configs.names("bench")]
 TUNINGS = {
     path.stem: yaml.safe_load(path.read_text()) for path in sorted((configs.HOME / "tune").glob("cifar10-*.yaml"))
@@ -36,10 +38,13 @@ def test_every_grid_names_what_there_is(path):
     from ncttt import METHODS, zoo
 
     settings = yaml.safe_load(path.read_text())
+    trainings = {f"results/checkpoints/{folder.parent.name}" for folder in CHECKPOINTS.glob("*/model.json")}
+    assert trainings
     for entry in settings["methods"]:
+        entry = {"method": entry} if isinstance(entry, str) else entry
         assert entry["method"] in METHODS
-        checkpoints = [entry["checkpoint"]] if isinstance(entry["checkpoint"], str) else entry["checkpoint"]
-        assert set(checkpoints) <= set(zoo.names())
+        named = entry.get("checkpoint", settings.get("checkpoint"))
+        assert set([named] if isinstance(named, str) else named) <= set(zoo.names()) | trainings
         assert METHODS[entry["method"]](**entry.get("settings", {}))
     with pytest.raises(SystemExit, match="0"):
         main(["bench", "--config", str(path), "--print_config"])

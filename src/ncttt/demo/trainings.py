@@ -54,7 +54,17 @@ METHODS: dict[str, dict[str, Any]] = {
     "nc_ttt": {
         "layer": "layer3",
         "weight": 1.0,
-        "settings": {"moves": "layer1", "lr": 1e-3, "copies": 1, "entropy": 0.0},
+        "settings": {
+            "moves": "layer1",
+            "lr": 1e-3,
+            "steps": 4,
+            "copies": 1,
+            "crop": 1.0,
+            "mirror_mean": False,
+            "entropy": 0.0,
+            "contrast": 1.0,
+            "step_size": "fixed",
+        },
     },
 }
 

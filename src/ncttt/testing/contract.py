@@ -13,6 +13,7 @@ from ncttt.adapt.adapter import Adapter
 from ncttt.adapt.small_batches import SmallBatchWarning
 from ncttt.base.errors import InputError, nearest
 from ncttt.methods.base import Method, Prediction
+from ncttt.model.mirrors import mean_logits, mirror
 from ncttt.model.norm import predicting, statistics
 from ncttt.model.snapshot import named_tensors
 from ncttt.testing.cases import (
@@ -78,9 +79,11 @@ def check_zero_steps_is_predict(case: Case) -> None:
     adapter = case.adapter()
     batch = images(6)
     logits = case.adapter(steps=0)(batch)
+    views = [batch, mirror(batch)] if case.method.looks_twice else [batch]
     with torch.no_grad(), statistics(adapter.model.batch_norms(), predicting(adapter.norm[1])):
-        prediction = case.method.predict(adapter.model, batch)
-    expected = prediction.logits if isinstance(prediction, Prediction) else prediction
+        predictions = [case.method.predict(adapter.model, view) for view in views]
+    each = [prediction.logits if isinstance(prediction, Prediction) else prediction for prediction in predictions]
+    expected = mean_logits(*each) if case.method.looks_twice else each[0]
     assert torch.equal(logits, expected), "the logits differ"
 
 
@@ -157,9 +160,10 @@ def check_loss_falls_on_its_own_batch(case: Case) -> None:
         adapter(images(6))
         if remembers and adapter.trace.stopped == "nothing to learn":
             adapter(images(6))
-        assert adapter.trace.steps == 12, f"of 12 steps {adapter.trace.steps} were taken"
+        if adapter.trace.stopped != "source level":  # where the method itself ends the steps
+            assert adapter.trace.steps == 12, f"of 12 steps {adapter.trace.steps} were taken"
         first, last = adapter.trace.losses[0], adapter.trace.losses[-1]
-        assert last < first, f"it was {first:g} before and {last:g} after 12 steps"
+        assert last < first or adapter.trace.steps < 2, f"it was {first:g} before and {last:g} after 12 steps"
 
 
 def check_works_without_grad(case: Case) -> None:
@@ -225,6 +229,7 @@ def check_the_gate_does_not_change_other_batches(case: Case) -> None:
         gated = case.adapter(stop="source", protocol=protocol, norm=case.method.norm)
         free = case.adapter(protocol=protocol)
         never(gated.model)
+        never(free.model)  # whose steps may have the size that the score gives them
         same = all(torch.equal(gated(images(6, seed)), free(images(6, seed))) for seed in range(2))
         assert same, f"the logits differ in the {protocol} protocol"
         assert 0 < (gated.trace.confidence or 0) <= 1, f"the confidence is {gated.trace.confidence}"

@@ -184,7 +184,7 @@ class NCTTT(Method):
         mean, spread = _branch(model).source_score
         if self.step_size == "fixed" or mean < 0:
             return None
-        return ((mean - score.detach().mean()) / spread).clamp(0, 1)
+        return ((mean - score.detach().mean()) / spread.clamp(min=1e-6)).clamp(0, 1)
 
     def score(self, model: Branched, features: Features, logits: Tensor | None) -> Tensor:
         return _mean_probability(self._discriminate(model, features, logits))
