@@ -52,17 +52,15 @@ SEARCHES: dict[str, dict[str, list[Any]]] = {
     "clust3": {"moves": ["layer2"], "lr": SMALLER, "steps": STEPS},
     "ttt_flow": {"moves": ["layer2"], **ADAM, "lr": SMALLER, "steps": STEPS},
     "nc_ttt": {"lr": RATES, "steps": STEPS, **FOUR_STEPS},
-    "nc_ttt preset": {"lr": [5e-4, 1e-3, 2e-3], "steps": STEPS},
-    "nc_ttt fast": {"lr": [5e-4, 1e-3, 2e-3], "steps": STEPS, "copies": [1], "crop": [0.8125]},
     "entropy of copies": {"moves": ["layer2"], "copies": [4], "lr": RATES, "steps": STEPS},
     "ttt_plus": {"moves": ["layer2"], **ADAM, "lr": RATES, "steps": STEPS},
     "ttt": {**ADAM, "lr": RATES, "steps": STEPS},
     "cotta": {"lr": [4e-5, 2e-4, 1e-3], "restored": [0.001, 0.01]},
     "memo": {"views": [8], "lr": [1e-3, 5e-3, 2.5e-2], "norm": ["blend(0.058823529411764705)", "prior(4)"]},
 }
-NAMES = {"entropy of copies": "tent", "nc_ttt preset": "nc_ttt", "nc_ttt fast": "nc_ttt"}
+NAMES = {"entropy of copies": "tent"}
 SINGLE = {"memo": {"protocol": "episodic", "batch_size": 1, "images": 320}}
-MODELS = dict.fromkeys(("nc_ttt", "nc_ttt preset", "nc_ttt fast", "entropy of copies"), "ncttt")
+MODELS = {"nc_ttt": "ncttt", "entropy of copies": "ncttt"}
 
 
 def checkpoint_of(label: str) -> str:

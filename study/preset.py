@@ -20,7 +20,6 @@ TRAININGS = ("cifar10-small-ncttt", *(f"results/checkpoints/cifar10-small-ncttt-
 SEARCHES = {
     "preset_search": "Searched, episodic, 2,000 validation images, three trainings",
     "preset_search_online": "Searched, online, 4,000 validation images, one training",
-    "preset_failed": "Not in the preset, 2,000 validation images, one training",
 }
 GAIN = ("points", "deviation")
 Gain = tuple[Difference, float | None]

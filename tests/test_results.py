@@ -65,6 +65,10 @@ def test_the_table_of_survival_is_that_of_its_rows(script):
     assert (ROOT / "results/tables/survival.md").read_text() == script("survival").table() + "\n"
 
 
+def test_the_tables_of_the_preset_are_those_of_its_rows(script):
+    assert (ROOT / "results/tables/preset.md").read_text() == script("preset").tables() + "\n"
+
+
 def test_the_page_of_promises_has_the_numbers_of_its_rows():
     page = " ".join((ROOT / "docs/promises.md").read_text().split())
     rows = [row for row in read_rows(ROWS) if row["protocol"] == "episodic"]
@@ -120,7 +124,7 @@ def test_the_committed_rows_are_the_cells_of_the_study(script, cifar10_root, mon
     keys = [row["key"] for path in sorted(ROWS.parent.glob("cifar10c_*.csv")) for row in read_rows(path)]
     planned = [cell.key for cell, _ in script("check_results").committed()]
     assert sorted(planned) == sorted(keys)
-    assert len(keys) == 1440
+    assert len(keys) == 1840
 
 
 @pytest.mark.network

@@ -11,11 +11,12 @@ BACK = re.compile(r"\]\(\.\./docs/")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the changelog, the study with its figures, and what stands around a service."""
+    """Add the changelog, the study with its tables and figures, and what stands around a service."""
     root = Path(config.config_file_path).parent
     files.append(File.generated(config, "changelog.md", content=(root / "CHANGELOG.md").read_text()))
     figures = [path for path in (root / "results/figures").rglob("*") if path.suffix in (".svg", ".png")]
-    for path in (root / "results/README.md", root / "deploy/README.md", *figures):
+    tables = (root / "results/tables").glob("*.md")
+    for path in (root / "results/README.md", root / "deploy/README.md", *tables, *figures):
         name = path.relative_to(root).as_posix()
         files.append(File.generated(config, name, content=path.read_bytes() if path in figures else path.read_text()))
     return files
