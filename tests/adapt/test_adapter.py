@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 import ncttt
 from contract import RandomToy
+from contrast_alone import CONTRAST_ALONE
 from ncttt import InputError
 from ncttt.adapt.state import EXTRA
 from ncttt.model.norm import blend, statistics
@@ -21,14 +22,7 @@ METHOD = ncttt.NCTTT(
     scaling="standardize",
     hidden=32,
     moves="encoder",
-    copies=1,
-    crop=1.0,
-    mirror_mean=False,
-    entropy=0,
-    contrast=1,
-    step_size="fixed",
-    steps=4,
-    lr=2e-3,
+    **CONTRAST_ALONE,
 )
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 import ncttt
 from contract import PrototypeToy
+from contrast_alone import CONTRAST_ALONE
 from ncttt import InputError
 from ncttt.model import Baked
 from ncttt.testing.cases import Case, always, assert_same, fingerprint, images, never, resnet
@@ -19,14 +20,7 @@ METHOD = ncttt.NCTTT(
     scaling="standardize",
     hidden=32,
     moves="encoder",
-    copies=1,
-    crop=1.0,
-    mirror_mean=False,
-    entropy=0,
-    contrast=1,
-    step_size="fixed",
-    steps=4,
-    lr=2e-3,
+    **CONTRAST_ALONE,
 )
 METHODS = [METHOD, ncttt.Tent(), ncttt.PTBN(), ncttt.Source()]
 POLICIES = ["batch", "blend(0.3)", "running(0.3, 2)", "source", ("batch", "source"), ("source", "blend(0.5)")]

@@ -11,6 +11,7 @@ from torch import nn
 
 import ncttt
 from contract import RandomToy
+from contrast_alone import CONTRAST_ALONE
 from ncttt import InputError
 from ncttt.adapt.state import EXTRA
 from ncttt.testing.cases import Case, attached, images, resnet
@@ -20,14 +21,7 @@ METHOD = ncttt.NCTTT(
     scaling="standardize",
     hidden=32,
     moves="encoder",
-    copies=1,
-    crop=1.0,
-    mirror_mean=False,
-    entropy=0,
-    contrast=1,
-    step_size="fixed",
-    steps=4,
-    lr=2e-3,
+    **CONTRAST_ALONE,
 )
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 

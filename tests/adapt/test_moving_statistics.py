@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import ncttt
+from contrast_alone import CONTRAST_ALONE
 from ncttt.adapt import SmallBatchWarning
 from ncttt.testing.cases import Branching, Case, ViT, images, never, resnet, vgg
 
@@ -17,14 +18,7 @@ LEARNING = ncttt.NCTTT(
     conditional=False,
     hidden=32,
     moves="encoder",
-    copies=1,
-    crop=1.0,
-    mirror_mean=False,
-    entropy=0,
-    contrast=1,
-    step_size="fixed",
-    steps=4,
-    lr=2e-3,
+    **CONTRAST_ALONE,
 )
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import ncttt
+from contrast_alone import CONTRAST_ALONE
 from ncttt.model.norm import batch_norms
 from ncttt.testing.cases import Case, attached, images, resnet, vgg
 
@@ -15,14 +16,7 @@ METHOD = ncttt.NCTTT(
     conditional=False,
     hidden=32,
     moves="encoder",
-    copies=1,
-    crop=1.0,
-    mirror_mean=False,
-    entropy=0,
-    contrast=1,
-    step_size="fixed",
-    steps=4,
-    lr=2e-3,
+    **CONTRAST_ALONE,
     norm=POLICY,
 )
 
